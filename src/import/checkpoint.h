@@ -1,0 +1,65 @@
+// A language-model checkpoint as files hold it: configuration, weights by Hugging Face names, tokenizer, chat template.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "core/constant_source.h"
+
+namespace pteron::importer {
+
+// The vocabulary that a GGUF file carries (metadata keys tokenizer.ggml.*), as stored.
+struct GgufVocabulary {
+  std::string model;                // "gpt2" (byte-level BPE), "llama" (SentencePiece), ...
+  std::string pre;                  // name of the pre-tokenizer, for example "smollm"; empty where the file has none
+  std::vector<std::string> tokens;  // any bytes
+  std::vector<float> scores;        // empty or one a token
+  std::vector<int32_t> types;       // empty or one a token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+  std::vector<std::string> merges;  // "left right"
+  std::optional<int64_t> bos_id, eos_id, eot_id, unknown_id, padding_id;
+  std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+};
+
+struct TokenizerAssets {
+  std::string tokenizer_json;          // text of tokenizer.json; empty where there is none
+  nlohmann::json tokenizer_config;     // null where there is no such file; so are the next two
+  nlohmann::json special_tokens_map;
+  nlohmann::json added_tokens;
+  std::optional<GgufVocabulary> gguf;  // set for GGUF checkpoints
+};
+
+struct Checkpoint {
+  std::string source;  // the path given to `open_checkpoint`
+
+  // What config.json holds. For GGUF the same keys, mapped from metadata, always with "architectures" and "model_type". One key is pteron's own:
+  // "norm_weights_include_one": true says that RMS norm weights of a Gemma already contain the 1 that the architecture adds, so x * w and not
+  // x * (1 + w) is meant (GGUF stores them so; taking the 1 off again in float32 would lose bits).
+  nlohmann::json config;
+  nlohmann::json generation_config;  // null where there is none
+
+  std::shared_ptr<const WeightSource> weights;
+  TokenizerAssets tokenizer;
+  std::string chat_template;                                             // the default template; empty where there is none
+  std::vector<std::pair<std::string, std::string>> named_chat_templates;  // name and text, beside the default
+  std::string name;     // as the checkpoint calls itself, else the folder's or file's name
+  std::string licence;  // empty where unknown
+
+  std::vector<std::string> files;  // the files the checkpoint was read from, sorted
+};
+
+// Opens a folder with config.json, or a .gguf file. Maps the weights; checks every header; computes nothing.
+Result<Checkpoint> open_checkpoint(const std::string& path);
+
+struct FileDigest {
+  std::string name;    // without folders
+  std::string sha256;  // hex
+};
+// The digests of `checkpoint.files` in order, by at most `threads` threads (0: one a core).
+Result<std::vector<FileDigest>> source_digests(const Checkpoint& checkpoint, size_t threads = 0);
+
+}  // namespace pteron::importer
