@@ -1,0 +1,42 @@
+# The short way to everything; CMakePresets.json has the long one.
+PREFIX ?= /usr/local
+PROMPT ?= The capital of France is
+
+.PHONY: all demo test install bench-skeleton fuzz docs clean setup
+all: build/release/bin/pteron
+
+setup:
+	@scripts/setup.sh
+
+build/release/build.ninja: | setup
+	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+
+.PHONY: build/release/bin/pteron
+build/release/bin/pteron: build/release/build.ninja
+	@cmake --build build/release --target pteron_command | tail -n 3
+
+# Installs what is missing, builds, fetches SmolLM2, exports it and lets it write.
+demo: all
+	@model=$$(scripts/fetch_smollm2.sh cache/models) && \
+	if [ ! -f cache/smollm2.pte ] || [ build/release/bin/pteron -nt cache/smollm2.pte ]; then \
+	  build/release/bin/pteron export "$$model" -o cache/smollm2.pte --backend portable; fi && \
+	build/release/bin/pteron run cache/smollm2.pte -p "$(PROMPT)" -n 48 --echo
+
+# Everything under address and undefined-behaviour sanitizers, then everything in release, then the rules of the house.
+test: setup
+	@scripts/fetch_smollm2.sh cache/models >/dev/null
+	cmake --preset asan -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+	cmake --build build/asan
+	ctest --test-dir build/asan --output-on-failure -j2 -LE release_only
+	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+	cmake --build build/release
+	ctest --test-dir build/release --output-on-failure -j2
+
+install: all
+	cmake --install build/release --prefix $(PREFIX)
+
+bench-skeleton: all
+	bench/skeleton.sh
+
+clean:
+	rm -rf build
