@@ -1,0 +1,100 @@
+// From logits to a token: the sampling chain in the order Hugging Face applies it, in double precision.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "llm/token.h"
+
+namespace pteron::llm {
+
+
+// Every step is off at its default. The order is the order of the fields.
+struct SamplerParams {
+  std::vector<std::pair<TokenId, double>> logit_bias;  // added; minus infinity bans an id
+  double repetition_penalty = 1.0;  // > 0; ids of prompt and generated text, each once: positive scores divided, others multiplied
+  double frequency_penalty = 0.0;   // subtracted once for each time an id was generated
+  double presence_penalty = 0.0;    // subtracted if an id was generated
+  double temperature = 1.0;         // >= 0; 0 takes the best score, the lowest id on ties
+  int64_t top_k = 0;                // >= 0; 0 is off; ids that tie with the k-th stay
+  double top_p = 1.0;               // [0, 1]; at least one id stays
+  double min_p = 0.0;               // [0, 1]
+  double typical_p = 1.0;           // (0, 1]
+  uint64_t seed = 0;
+};
+
+// What penalties look at.
+struct SampleContext {
+  std::span<const TokenId> prompt, generated;
+  std::span<const TokenId> banned;  // never chosen at this step (end-of-text ids below the minimum length)
+};
+
+struct TokenLogprob {
+  TokenId token = 0;
+  double logprob = 0;
+};
+
+// SplitMix64 (Steele, Lea, Flood 2014) counted from the seed: equal seeds give equal numbers on every machine.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  double uniform();  // [0, 1), 53 bits
+
+ private:
+  uint64_t state_;
+};
+
+// Allocates only in `create`. One thread at a time. Logits with NaN or plus infinity, or with nothing left to choose, are an error
+// (invalid_data, field "logits"); a parameter out of range is invalid_argument with its name as the field.
+class Sampler {
+ public:
+  static Result<Sampler> create(SamplerParams params, size_t vocab_size);
+
+  Result<TokenId> sample(LogitsView logits, const SampleContext& context = {});
+  // The best score after bias and penalties, whatever the temperature.
+  Result<TokenId> greedy(LogitsView logits, const SampleContext& context = {});
+  // The distribution that `sample` draws from: (id, probability) of all ids that can be drawn, ids ascending; valid until the next call.
+  Result<std::span<const std::pair<TokenId, double>>> distribution(LogitsView logits, const SampleContext& context = {});
+  // The same as a dense vector [V].
+  Result<std::vector<double>> probabilities(LogitsView logits, const SampleContext& context = {});
+  // Draws from a distribution that `distribution` gave, after the caller changed its weights (they need not add up to 1).
+  TokenId draw(std::span<const std::pair<TokenId, double>> weights);
+  double uniform() { return random_.uniform(); }
+
+  const SamplerParams& params() const { return params_; }
+  size_t vocab_size() const { return vocab_size_; }
+  void reseed(uint64_t seed) { random_ = Random(seed); }
+
+ private:
+  struct Candidate {
+    double score;
+    TokenId id;
+  };
+  Sampler(SamplerParams params, size_t vocab_size);
+  Status score(LogitsView logits, const SampleContext& context);
+  Status keep_candidates();
+  void keep_top_k(size_t k);
+  void to_probabilities();
+  void keep_top_p();
+  void keep_min_p();
+  void keep_typical_p();
+  Result<TokenId> best() const;
+
+  SamplerParams params_;
+  size_t vocab_size_;
+  Random random_;
+  std::vector<double> scores_;
+  std::vector<uint32_t> counts_;           // times an id was generated; zero between calls
+  std::vector<Candidate> candidates_;
+  std::vector<std::pair<TokenId, double>> probabilities_;
+};
+
+// Log-probabilities of the model itself (softmax of the raw logits): of `token`, and the `top.size()` best ids, best first.
+// Returns how many of `top` were filled.
+size_t token_logprobs(LogitsView logits, TokenId token, double* logprob, std::span<TokenLogprob> top);
+
+}  // namespace pteron::llm
