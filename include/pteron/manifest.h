@@ -63,7 +63,6 @@ class PublicKey {
   struct Impl;
 
  private:
-  friend class PrivateKey;
   friend struct KeyAccess;
   explicit PublicKey(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
@@ -78,6 +77,10 @@ class PrivateKey {
   static Result<PrivateKey> from_file(const std::string& path, const Passphrase& passphrase = {});
   static Result<PrivateKey> generate(Algorithm algorithm);
 
+  PrivateKey(PrivateKey&&) noexcept;
+  PrivateKey& operator=(PrivateKey&&) noexcept;
+  ~PrivateKey();
+
   Algorithm algorithm() const { return public_.algorithm(); }
   const PublicKey& public_key() const { return public_; }
   /// Writes a new file that only its owner may read (mode 0600): PKCS#8 in PEM, encrypted if there is a passphrase.
@@ -86,8 +89,10 @@ class PrivateKey {
 
  private:
   friend struct KeyAccess;
-  explicit PrivateKey(PublicKey key) : public_(std::move(key)) {}
+  struct Secret;
+  PrivateKey(PublicKey key, std::unique_ptr<Secret> secret);
   PublicKey public_;
+  std::unique_ptr<Secret> secret_;
 };
 
 /// How a program's bytes are held.

@@ -62,6 +62,9 @@ class Method {
   // Makes `buffer` the memory of output `index`, which must be an unplanned tensor of at most `buffer.nbytes`.
   Status bind_output(size_t index, const MutableTensorView& buffer);
 
+  // Gives memory to every unplanned tensor output that has none and is no input: for callers that bring no buffers of their own.
+  Status allocate_outputs();
+
   // Runs the instructions. After an error the method may be executed again; memory is left as it is.
   Status execute();
 

@@ -31,10 +31,10 @@ std::string_view code_name(Code code);
 
 /// The parts of an error that machines read. Empty parts are left out of the message.
 struct Detail {
-  std::string file;      ///< path of the offending file
-  std::string field;     ///< field, tensor or option
-  std::string expected;  ///< what would have been right
-  std::string found;     ///< what was there
+  std::string file = {};      ///< path of the offending file
+  std::string field = {};     ///< field, tensor or option
+  std::string expected = {};  ///< what would have been right
+  std::string found = {};     ///< what was there
 };
 
 /// Success, or a code with a one-line message. Cheap to move; success allocates nothing.
