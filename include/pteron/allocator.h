@@ -17,6 +17,7 @@ struct Block {
   size_t bytes = 0;
   Purpose purpose = Purpose::scratch;
   uint64_t handle = 0;  ///< the allocator's own number (a file descriptor, a device handle); pteron only carries it
+  bool zeroed = false;  ///< the allocator vouches that every byte is zero, so that pages need not be touched to clear them
 };
 
 /// The allocator hook. Blocks outlive the methods that use them and never move between `allocate` and `release`.
@@ -24,7 +25,7 @@ struct Block {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  /// `bytes` of memory aligned to `alignment` (a power of two, at least 64). Contents are undefined.
+  /// `bytes` of memory aligned to `alignment` (a power of two, at least 64). Contents are undefined unless `Block::zeroed` says otherwise.
   virtual Result<Block> allocate(size_t bytes, size_t alignment, Purpose purpose) = 0;
   /// Told once for each address inside a block that becomes a tensor's data, before its first use.
   virtual Status bind(void* address, const Block& block) { (void)address; (void)block; return {}; }

@@ -19,7 +19,6 @@ class ProgramMethods final : public MethodSource {
   ProgramMethods(format::VerifiedProgram program, runtime::LoadOptions options);
 
   std::span<const MethodInfo> infos() const override { return infos_; }
-  Result<std::string_view> constant_string(std::string_view name) const override;
   Result<std::unique_ptr<StepMethod>> load(std::string_view name, const MethodResources& resources) const override;
   Allocator* io_allocator() const override;
   Digest identity() const override;  // computed at the first call, over the whole file
