@@ -31,6 +31,22 @@ class ConstantSource {
   virtual uint64_t nbytes() const = 0;
   virtual Status stream(const ByteSink& sink) const = 0;
 
+  // The part of `stream` that is rows [begin, end) of the first dimension (a scalar has one row); the range must lie inside. Sources that can
+  // start anywhere override it; this one streams everything and drops what is outside.
+  virtual Status stream_rows(int64_t begin, int64_t end, const ByteSink& sink) const {
+    const uint64_t rows = shape().empty() ? 1 : static_cast<uint64_t>(shape()[0]);
+    const uint64_t row_bytes = rows == 0 ? 0 : nbytes() / rows;
+    const uint64_t from = static_cast<uint64_t>(begin) * row_bytes, to = static_cast<uint64_t>(end) * row_bytes;
+    uint64_t position = 0;
+    return stream([&](ByteSpan bytes) -> Status {
+      const uint64_t first = position, last = position + bytes.size();
+      position = last;
+      if (last <= from || first >= to) return Status();
+      const uint64_t skip = from > first ? from - first : 0;
+      return sink(bytes.subspan(skip, (last < to ? last : to) - first - skip));
+    });
+  }
+
   // Rows [begin, end) of the first dimension as float32, row-major, into `out` (which has room for them). For packers and passes.
   virtual Status read_rows_f32(int64_t begin, int64_t end, float* out) const = 0;
 
