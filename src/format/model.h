@@ -20,6 +20,7 @@ enum class ShapeDynamism : int8_t { fixed = 0, bound = 1, unbound = 2 };
 struct Allocation {
   uint32_t memory_id = 0;
   uint64_t offset = 0;
+  bool operator==(const Allocation&) const = default;
 };
 
 struct Tensor {
@@ -31,33 +32,70 @@ struct Tensor {
   std::optional<Allocation> allocation;
   bool external = false;            // data comes from a .ptd under `name`
   std::string name;                 // fully qualified name; may be empty
-  size_t nbytes = 0;                // of `sizes`; filled in by the reader, checked for overflow
+  size_t nbytes = 0;                // of `sizes`; filled in by `check_program`, checked for overflow
+  bool operator==(const Tensor&) const = default;
 };
 
-struct None {};
-struct IntList { std::vector<int32_t> items; };             // indices of Int values
-struct BoolList { std::vector<bool> items; };
-struct DoubleList { std::vector<double> items; };
-struct TensorList { std::vector<int32_t> items; };          // indices of Tensor values, each smaller than the list's own
-struct OptionalTensorList { std::vector<int32_t> items; };  // the same; -1 is None
+struct None {
+  bool operator==(const None&) const = default;
+};
+struct IntList {
+  std::vector<int32_t> items;  // indices of Int values
+  bool operator==(const IntList&) const = default;
+};
+struct BoolList {
+  std::vector<bool> items;
+  bool operator==(const BoolList&) const = default;
+};
+struct DoubleList {
+  std::vector<double> items;
+  bool operator==(const DoubleList&) const = default;
+};
+struct TensorList {
+  std::vector<int32_t> items;  // indices of Tensor values, each smaller than the list's own
+  bool operator==(const TensorList&) const = default;
+};
+struct OptionalTensorList {
+  std::vector<int32_t> items;  // the same; -1 is None
+  bool operator==(const OptionalTensorList&) const = default;
+};
 
 using Value = std::variant<None, Tensor, int64_t, bool, double, std::string, IntList, BoolList, DoubleList, TensorList, OptionalTensorList>;
 
-struct KernelCall { int32_t op_index = 0; std::vector<int32_t> args; };
-struct DelegateCall { int32_t delegate_index = 0; std::vector<int32_t> args; };
-struct MoveCall { int32_t from = 0, to = 0; };
-struct JumpFalseCall { int32_t condition = 0, destination = 0; };
-struct FreeCall { int32_t value = 0; };
+struct KernelCall {
+  int32_t op_index = 0;
+  std::vector<int32_t> args;
+  bool operator==(const KernelCall&) const = default;
+};
+struct DelegateCall {
+  int32_t delegate_index = 0;
+  std::vector<int32_t> args;
+  bool operator==(const DelegateCall&) const = default;
+};
+struct MoveCall {
+  int32_t from = 0, to = 0;
+  bool operator==(const MoveCall&) const = default;
+};
+struct JumpFalseCall {
+  int32_t condition = 0, destination = 0;
+  bool operator==(const JumpFalseCall&) const = default;
+};
+struct FreeCall {
+  int32_t value = 0;
+  bool operator==(const FreeCall&) const = default;
+};
 using Instruction = std::variant<KernelCall, DelegateCall, MoveCall, JumpFalseCall, FreeCall>;
 
 struct Operator {
   std::string name;      // with its namespace: "aten::add"
   std::string overload;  // "out"; empty for the overload called default
+  bool operator==(const Operator&) const = default;
 };
 
 struct CompileSpec {
   std::string key;
   std::vector<std::byte> value;
+  bool operator==(const CompileSpec&) const = default;
 };
 
 struct Delegate {
@@ -65,11 +103,20 @@ struct Delegate {
   bool in_segment = false;   // else inline
   uint32_t index = 0;        // into Program::segments or Program::inline_delegate_data
   std::vector<CompileSpec> compile_specs;
+  bool operator==(const Delegate&) const = default;
 };
 
-struct BufferDevice { int32_t buffer_idx = 0; int8_t device_type = 0; int8_t device_index = 0; };
+struct BufferDevice {
+  int32_t buffer_idx = 0;
+  int8_t device_type = 0;
+  int8_t device_index = 0;
+  bool operator==(const BufferDevice&) const = default;
+};
 
-struct Chain { std::vector<Instruction> instructions; };
+struct Chain {
+  std::vector<Instruction> instructions;
+  bool operator==(const Chain&) const = default;
+};
 
 struct Plan {
   std::string name;
@@ -81,20 +128,26 @@ struct Plan {
   std::vector<int64_t> non_const_buffer_sizes;  // [0] is reserved
   std::vector<BufferDevice> non_const_buffer_device;
   std::string encoded_inp_str, encoded_out_str;
+  bool operator==(const Plan&) const = default;
 };
 
 // In a program that was read, `offset` counts from byte 0 of the file; in one to be written the writer assigns it.
-struct Segment { uint64_t offset = 0, size = 0; };
+struct Segment {
+  uint64_t offset = 0, size = 0;
+  bool operator==(const Segment&) const = default;
+};
 
 struct NamedData {
   std::string key;
   uint32_t segment_index = 0;
+  bool operator==(const NamedData&) const = default;
 };
 
 // Offsets of entries inside a segment; entry 0 is reserved.
 struct Subsegments {
   uint32_t segment_index = 0;
   std::vector<uint64_t> offsets;
+  bool operator==(const Subsegments&) const = default;
 };
 
 struct Program {
