@@ -17,8 +17,8 @@ std::string layers_words(const Json& cache, uint64_t& bytes_in_all, uint64_t& fu
   for (const Json& layer : cache["layers"]) {
     const uint64_t slot = layer.value("heads", uint64_t{0}) * (layer.value("key_dim", uint64_t{0}) + layer.value("value_dim", uint64_t{0})) * element;
     const uint64_t slots = layer.value("slots", uint64_t{0});
-    std::string text = layer.value("kind", "full") == "sliding" ? "see the last " + layer.value("window", Json(0)).dump() + " tokens (a ring of " + std::to_string(slots) + " slots)"
-                                                                : "see every token (" + std::to_string(slots) + " slots)";
+    std::string text = layer.value("kind", "full") == "sliding" ? "a token sees the last " + layer.value("window", Json(0)).dump() + " tokens (a ring of " + std::to_string(slots) + " slots)"
+                                                                : "a token sees all before it (" + std::to_string(slots) + " slots)";
     Kind& kind = kinds[text];
     ++kind.layers;
     kind.bytes += slot * slots;
@@ -27,7 +27,7 @@ std::string layers_words(const Json& cache, uint64_t& bytes_in_all, uint64_t& fu
   }
   std::string words;
   for (const auto& [text, kind] : kinds) {
-    words += "  " + std::to_string(kind.layers) + (kind.layers == 1 ? " layer to " : " layers ") + text + ": " + human_bytes(static_cast<double>(kind.bytes)) + " of " + cache.value("dtype", "") + " cache\n";
+    words += "  in " + std::to_string(kind.layers) + (kind.layers == 1 ? " layer " : " layers ") + text + ": " + human_bytes(static_cast<double>(kind.bytes)) + " of " + cache.value("dtype", "") + " cache\n";
   }
   return words;
 }
@@ -62,7 +62,7 @@ std::string contract_words(const Json& contract, size_t prompt) {
                       std::to_string(context) + " tokens of context, " + contract.value("vocab_size", Json(0)).dump() + " ids\n";
   uint64_t bytes = 0, per_token = 0;
   words += layers_words(contract["cache"], bytes, per_token);
-  words += "  caches take " + human_bytes(static_cast<double>(bytes)) + " a session; a token fills " + human_bytes(static_cast<double>(per_token)) + " of those that see every token\n";
+  words += "  caches take " + human_bytes(static_cast<double>(bytes)) + " a session; a token fills " + human_bytes(static_cast<double>(per_token)) + " where all tokens are seen\n";
   size_t rows = 0;
   for (const Json& method : contract.value("methods", Json::array())) {
     if (method.value("role", "") == "prefill") rows = method.value("rows", size_t{0});

@@ -103,6 +103,13 @@ Result<std::vector<TokenId>> parse_tokens(const std::string& text, size_t vocab_
   return ids;
 }
 
+void report_trust(const Context& context, const Engine& engine, const EngineFlags& flags) {
+  const Trust& trust = engine.program().trust();
+  if (context.quiet || (trust.state == Trust::State::unsigned_file && flags.trust.trust.empty())) return;
+  const std::string state(trust_state_name(trust.state));
+  std::fprintf(stderr, "signature: %s%s\n", state.c_str(), trust.algorithm ? (" (key " + trust.key.hex() + ")").c_str() : "");
+}
+
 uint64_t peak_rss_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

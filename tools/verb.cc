@@ -82,6 +82,8 @@ bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 bool interrupted() { return interrupt_count > 0; }
 
+void forget_interrupt() { interrupt_count = 0; }
+
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;

@@ -42,6 +42,7 @@ bool stderr_is_terminal();
 
 // Set by Ctrl-C: verbs that loop look at it.
 bool interrupted();
+void forget_interrupt();
 void catch_interrupts();
 
 // Sizes as people read them: "538.1 MB".

@@ -12,7 +12,7 @@
 
 namespace pteron {
 
-/// A safetensors file, mapped.
+/// The tensors of a safetensors file.
 class TensorFile {
  public:
   static Result<TensorFile> open(const std::string& path);
@@ -21,9 +21,9 @@ class TensorFile {
   TensorFile& operator=(TensorFile&&) noexcept;
   ~TensorFile();
 
-  /// Names in file order.
+  /// Names, sorted.
   const std::vector<std::string>& names() const;
-  /// A tensor in row-major order, in place; valid while the file object lives. `not_found` names the tensor and the file.
+  /// A tensor in row-major order; valid while the file object lives. `not_found` names the tensor and the file.
   Result<TensorView> tensor(std::string_view name) const;
 
  private:

@@ -1,0 +1,250 @@
+// pteron chat: a conversation on the terminal, or through a pipe.
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "pteron/llm.h"
+#include "tools/line_editor.h"
+#include "tools/session_options.h"
+#include "tools/verb.h"
+
+namespace pteron::tools {
+namespace {
+
+struct Options {
+  EngineFlags engine;
+  GenerateFlags generate;
+  std::string system, when_full = "ask";
+};
+
+// The conversation and the session that has read it: a turn feeds only what is new, since the session is taken back to where the texts part.
+class Conversation {
+ public:
+  Conversation(const Engine& engine, Session session, GenerateOptions options, std::string system)
+      : engine_(engine), session_(std::move(session)), options_(std::move(options)), system_(std::move(system)) {
+    clear();
+  }
+
+  void clear() {
+    messages_ = Json::array();
+    if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
+  }
+
+  void say(const std::string& text) { messages_.push_back({{"role", "user"}, {"content", text}}); }
+
+  // Takes back the last exchange, question and answer.
+  bool undo() {
+    bool any = false;
+    while (!messages_.empty() && messages_.back()["role"] != "system") {
+      const bool question = messages_.back()["role"] == "user";
+      messages_.erase(messages_.size() - 1);
+      any = true;
+      if (question) break;
+    }
+    return any;
+  }
+
+  // Drops the oldest exchange behind the system message.
+  bool forget_oldest() {
+    const size_t first = system_.empty() ? 0 : 1;
+    if (messages_.size() < first + 3) return false;
+    messages_.erase(first);
+    while (messages_.size() > first && messages_[first]["role"] != "user") messages_.erase(first);
+    return true;
+  }
+
+  Result<std::vector<TokenId>> encode() const { return engine_.encode_chat(Json{{"messages", messages_}}.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
+  // Answers; `print` sees the text as it comes. What was read before is kept as far as it is the same.
+  Result<Generation> answer(const std::vector<TokenId>& ids, const OnToken& print) {
+    size_t same = 0;
+    const std::span<const TokenId> read = session_.tokens();
+    while (same < read.size() && same + 1 < ids.size() && read[same] == ids[same]) ++same;
+    if (const Status status = session_.rewind(same); !status.ok()) {
+      if (const Status reset = session_.reset(); !reset.ok()) return reset;  // a ring has lost the keys: read all again
+      same = 0;
+    }
+    fed_ = ids.size() - same;
+    const Result<LogitsView> logits = session_.append(std::span(ids).subspan(same));
+    if (!logits.ok()) return logits.status();
+    Result<Generation> made = session_.generate(options_, print);
+    if (made.ok()) {
+      messages_.push_back({{"role", "assistant"}, {"content", made->text}});
+      last_ = {made->tokens.size(), made->decode};
+    }
+    return made;
+  }
+
+  const Session& session() const { return session_; }
+  const Json& messages() const { return messages_; }
+  void set_messages(Json messages) { messages_ = std::move(messages); }
+  size_t fed() const { return fed_; }
+  std::pair<size_t, std::chrono::nanoseconds> last() const { return last_; }
+
+ private:
+  const Engine& engine_;
+  Session session_;
+  GenerateOptions options_;
+  std::string system_;
+  Json messages_;
+  size_t fed_ = 0;
+  std::pair<size_t, std::chrono::nanoseconds> last_{0, {}};
+};
+
+constexpr char kHelp[] =
+    "/reset       forget the conversation\n/undo        take back the last question and its answer\n/save FILE   write the conversation as JSON\n"
+    "/load FILE   read one back\n/stats       tokens and speed\n/quit        leave (so does the end of input)\n";
+
+// Saves and loads conversations as {"messages": [...]}, the form that `pteron template` takes.
+Status save(const Conversation& talk, const std::string& path) {
+  std::ofstream out(path + ".partial", std::ios::binary);
+  out << Json{{"messages", talk.messages()}}.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+  out.close();
+  if (!out || std::rename((path + ".partial").c_str(), path.c_str()) != 0) {
+    return Status::error(Code::io_error, "cannot write", {.file = path, .field = {}, .expected = {}, .found = {}});
+  }
+  return {};
+}
+
+Status load(Conversation& talk, const std::string& path) {
+  const Result<std::string> text = read_input(path);
+  if (!text.ok()) return text.status();
+  const Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object() || !json.contains("messages") || !json["messages"].is_array()) {
+    return Status::error(Code::invalid_data, "no conversation", {.file = path, .field = "messages", .expected = "a list", .found = {}});
+  }
+  for (const Json& message : json["messages"]) {
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string() || !message.contains("content")) {
+      return Status::error(Code::invalid_data, "no conversation", {.file = path, .field = "messages", .expected = "objects with role and content", .found = message.dump().substr(0, 40)});
+    }
+  }
+  talk.set_messages(json["messages"]);
+  return {};
+}
+
+void report(const Status& status) { std::fprintf(stderr, "pteron: %s\n", status.message().c_str()); }
+
+void print_stats(const Conversation& talk) {
+  const auto [tokens, time] = talk.last();
+  const double seconds = std::chrono::duration<double>(time).count();
+  std::fprintf(stderr, "%zu of %zu tokens; last turn read %zu and wrote %zu at %.1f tokens/s\n", talk.session().position(), talk.session().capacity(), talk.fed(), tokens,
+               seconds > 0 && tokens > 1 ? static_cast<double>(tokens - 1) / seconds : 0.0);
+}
+
+// Handles a line that begins with a slash. Returns false to leave.
+bool command(Conversation& talk, const std::string& line) {
+  const size_t space = line.find(' ');
+  const std::string word = line.substr(0, space), rest = space == std::string::npos ? "" : line.substr(line.find_first_not_of(' ', space));
+  if (word == "/quit" || word == "/exit") return false;
+  if (word == "/reset") talk.clear();
+  else if (word == "/undo") std::fprintf(stderr, talk.undo() ? "taken back\n" : "nothing to take back\n");
+  else if (word == "/stats") print_stats(talk);
+  else if ((word == "/save" || word == "/load") && rest.empty()) std::fprintf(stderr, "%s needs a file name\n", word.c_str());
+  else if (word == "/save" || word == "/load") {
+    if (const Status status = word == "/save" ? save(talk, rest) : load(talk, rest); !status.ok()) report(status);
+  } else if (word == "/help") std::fputs(kHelp, stderr);
+  else std::fprintf(stderr, "unknown command %s\n%s", word.c_str(), kHelp);
+  return true;
+}
+
+// A full context is met in the open: the person (or --when-full) decides. Returns the ids to read, or none to give the question up.
+std::optional<std::vector<TokenId>> make_room(Conversation& talk, LineEditor& editor, std::vector<TokenId> ids, std::string choice) {
+  while (ids.size() >= talk.session().capacity()) {
+    std::fprintf(stderr, "the conversation has %zu tokens and the context %zu\n", ids.size(), talk.session().capacity());
+    if (choice == "ask") {
+      const std::optional<std::string> said = editor.interactive() ? editor.read("forget the (o)ldest exchange, (r)eset, or (s)top? ") : std::nullopt;
+      if (!said || said->empty() || (*said)[0] == 's') return std::nullopt;
+      choice = (*said)[0] == 'r' ? "reset" : "evict";
+    }
+    if (choice == "stop") return std::nullopt;
+    if (choice == "evict") {
+      if (!talk.forget_oldest()) return std::nullopt;
+      std::fprintf(stderr, "forgot the oldest exchange\n");
+    } else {
+      const std::string question = talk.messages().back()["content"];
+      talk.clear();
+      talk.say(question);
+      std::fprintf(stderr, "started anew\n");
+      choice = "stop";
+    }
+    Result<std::vector<TokenId>> again = talk.encode();
+    if (!again.ok()) {
+      report(again.status());
+      return std::nullopt;
+    }
+    ids = std::move(*again);
+  }
+  return ids;
+}
+
+// One question and its answer. Returns an exit code other than 0 when the conversation cannot go on.
+int turn(const Context& context, Conversation& talk, LineEditor& editor, const std::string& text, const std::string& when_full) {
+  talk.say(text);
+  const Result<std::vector<TokenId>> ids = talk.encode();
+  if (!ids.ok()) {
+    talk.undo();
+    report(ids.status());
+    return kDone;
+  }
+  const std::optional<std::vector<TokenId>> fitting = make_room(talk, editor, *ids, when_full);
+  if (!fitting) {
+    talk.undo();
+    std::fprintf(stderr, "pteron: the context is full; the question was not asked\n");
+    return editor.interactive() ? kDone : kFailed;
+  }
+  const Result<Generation> made = talk.answer(*fitting, [](const TokenEvent& event) {
+    std::fwrite(event.text.data(), 1, event.text.size(), stdout);
+    std::fflush(stdout);
+    return interrupted() ? Flow::stop : Flow::go_on;
+  });
+  std::printf("\n");
+  std::fflush(stdout);
+  if (!made.ok()) return fail(context, made.status());
+  if (made->finish_reason == FinishReason::context) std::fprintf(stderr, "[the context is full: the answer stops here]\n");
+  if (made->finish_reason == FinishReason::length && !context.quiet) std::fprintf(stderr, "[%zu tokens, the most that -n allows]\n", made->tokens.size());
+  forget_interrupt();
+  return kDone;
+}
+
+int run_chat(Context& context, const Options& options) {
+  const Result<Engine> engine = load_engine(context, options.engine);
+  if (!engine.ok()) return fail(context, engine.status());
+  report_trust(context, *engine, options.engine);
+  if (engine->chat_template() == nullptr || engine->tokenizer() == nullptr) {
+    return fail(context, Status::error(Code::unsupported, "the program carries no chat template", {.file = options.engine.file, .field = "chat_template", .expected = "named data (export with --chat-template)", .found = "none"}));
+  }
+  const Result<GenerateOptions> generate = generate_options(*engine, options.generate);
+  if (!generate.ok()) return fail_usage(context, generate.status().message());
+  Result<Session> session = engine->new_session();
+  if (!session.ok()) return fail(context, session.status().in_file(options.engine.file));
+  catch_interrupts();
+  LineEditor editor;
+  Conversation talk(*engine, std::move(*session), *generate, options.system);
+  if (editor.interactive() && !context.quiet) std::fprintf(stderr, "/help lists the commands\n");
+  while (const std::optional<std::string> line = editor.read("> ")) {
+    if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
+    if ((*line)[0] == '/') {
+      if (!command(talk, *line)) break;
+      continue;
+    }
+    if (const int code = turn(context, talk, editor, *line, options.when_full); code != kDone) return code;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App& verb = *app.add_subcommand("chat", "talk with a model");
+  add_engine_options(verb, options->engine);
+  verb.add_option("--system", options->system, "a system message");
+  verb.add_option("--when-full", options->when_full, "what to do when the context is full: ask, evict the oldest exchange, reset or stop")
+      ->check(CLI::IsMember({"ask", "evict", "reset", "stop"}))
+      ->capture_default_str();
+  add_generate_options(verb, options->generate);
+  finish_verb(verb, context, "pteron chat smollm2.pte --system \"Answer in one sentence.\"", [&context, options] { return run_chat(context, *options); });
+}
+
+}  // namespace pteron::tools
