@@ -59,7 +59,7 @@ struct Port {
   std::string name;
   Role role = Role::user;
   int32_t layer = -1;      // of caches and states
-  std::string mask;        // of masks: the name under the contract
+  std::string mask = {};   // of masks: the name under the contract
   int32_t alias = -1;      // of outputs: the index of the input whose memory it is
 };
 
