@@ -19,7 +19,7 @@ struct GgufVocabulary {
   std::string pre;                  // name of the pre-tokenizer, for example "smollm"; empty where the file has none
   std::vector<std::string> tokens;  // any bytes
   std::vector<float> scores;        // empty or one a token
-  std::vector<int32_t> types;       // empty or one a token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+  std::vector<int64_t> types;       // empty or one a token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
   std::vector<std::string> merges;  // "left right"
   std::optional<int64_t> bos_id, eos_id, eot_id, unknown_id, padding_id;
   std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;

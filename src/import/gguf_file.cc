@@ -376,48 +376,42 @@ Result<std::optional<std::string>> GgufFile::string(std::string_view key) const 
   return std::optional<std::string>(as_text(found->bytes));
 }
 
-Result<std::optional<std::vector<std::string>>> GgufFile::strings(std::string_view key) const {
-  const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<std::vector<std::string>>();
-  if (found->type != GgufType::array || found->element != GgufType::string) return wrong_kind(path(), key, "an array of string", *found);
+Result<std::vector<std::string>> GgufFile::strings(std::string_view key) const {
   std::vector<std::string> result;
+  const GgufValue* found = value(key);
+  if (found == nullptr) return result;
+  if (found->type != GgufType::array || found->element != GgufType::string) return wrong_kind(path(), key, "an array of string", *found);
   for (ByteSpan rest = found->bytes; !rest.empty();) {  // lengths were checked when the file was parsed
     const auto length = load_unaligned<uint64_t>(rest.data());
     result.emplace_back(as_text(rest.subspan(8, length)));
     rest = rest.subspan(8 + length);
   }
-  return std::optional(std::move(result));
+  return result;
 }
 
-Result<std::optional<std::vector<double>>> GgufFile::numbers(std::string_view key) const {
-  const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<std::vector<double>>();
-  const GgufType type = found->type == GgufType::array ? found->element : found->type;
-  const ValueType* row = value_type(static_cast<uint32_t>(type));
-  std::vector<double> result;
-  for (uint64_t i = 0; i < found->count && row->bytes != 0; ++i) {
-    const std::optional<double> item = number_at(type, found->bytes.data() + i * row->bytes);
-    if (!item) return wrong_kind(path(), key, "numbers", *found);
-    result.push_back(*item);
-  }
-  if (result.size() != found->count) return wrong_kind(path(), key, "numbers", *found);
-  return std::optional(std::move(result));
+Result<std::vector<float>> GgufFile::floats(std::string_view key) const {
+  return list<float>(key, "numbers", [](GgufType type, const std::byte* at) -> std::optional<float> {
+    if (type == GgufType::f32) return load_unaligned<float>(at);
+    const std::optional<double> number = number_at(type, at);
+    return number ? std::optional<float>(static_cast<float>(*number)) : std::nullopt;
+  });
 }
 
-Result<std::optional<std::vector<int64_t>>> GgufFile::integers(std::string_view key) const {
+Result<std::vector<int64_t>> GgufFile::integers(std::string_view key) const { return list<int64_t>(key, "integers below 2^63", integer_at); }
+
+template <class T, class F>
+Result<std::vector<T>> GgufFile::list(std::string_view key, const char* expected, F&& at) const {
+  std::vector<T> result;
   const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<std::vector<int64_t>>();
+  if (found == nullptr) return result;
   const GgufType type = found->type == GgufType::array ? found->element : found->type;
-  const ValueType* row = value_type(static_cast<uint32_t>(type));
-  std::vector<int64_t> result;
-  for (uint64_t i = 0; i < found->count && row->bytes != 0; ++i) {
-    const std::byte* at = found->bytes.data() + i * row->bytes;
-    const std::optional<int64_t> item = type == GgufType::boolean ? std::optional<int64_t>(load_unaligned<uint8_t>(at) != 0) : integer_at(type, at);
-    if (!item) return wrong_kind(path(), key, "integers below 2^63", *found);
+  const size_t step = value_type(static_cast<uint32_t>(type))->bytes;
+  for (uint64_t i = 0; i < found->count; ++i) {
+    const std::optional<T> item = step == 0 ? std::nullopt : at(type, found->bytes.data() + i * step);
+    if (!item) return wrong_kind(path(), key, expected, *found);
     result.push_back(*item);
   }
-  if (result.size() != found->count) return wrong_kind(path(), key, "integers", *found);
-  return std::optional(std::move(result));
+  return result;
 }
 
 Result<ConstantPtr> GgufFile::source(const GgufTensor& tensor) const {

@@ -52,9 +52,10 @@ class GgufFile {
   Result<std::optional<double>> number(std::string_view key) const;  // a float32 becomes the double with the same shortest decimal: 1e-6, not 9.99999997e-07
   Result<std::optional<bool>> boolean(std::string_view key) const;
   Result<std::optional<std::string>> string(std::string_view key) const;
-  Result<std::optional<std::vector<std::string>>> strings(std::string_view key) const;
-  Result<std::optional<std::vector<double>>> numbers(std::string_view key) const;    // a single number counts as a list of one
-  Result<std::optional<std::vector<int64_t>>> integers(std::string_view key) const;  // booleans count as 0 and 1; a single integer as a list of one
+  // Lists are empty where the key is missing; a single number counts as a list of one.
+  Result<std::vector<std::string>> strings(std::string_view key) const;
+  Result<std::vector<float>> floats(std::string_view key) const;
+  Result<std::vector<int64_t>> integers(std::string_view key) const;
 
   // The tensor as a recipe; the mapping lives as long as the recipe.
   Result<ConstantPtr> source(const GgufTensor& tensor) const;
@@ -62,6 +63,9 @@ class GgufFile {
  private:
   class Parser;
   const GgufValue* value(std::string_view key) const;
+  template <class T, class F>
+  Result<std::vector<T>> list(std::string_view key, const char* expected, F&& at) const;
+
   std::shared_ptr<const FileBytes> file_;
   uint32_t version_ = 0;
   std::map<std::string, GgufValue, std::less<>> metadata_;
