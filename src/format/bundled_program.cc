@@ -6,6 +6,7 @@
 #include "format/bundled_program_generated.h"
 #include "format/flatbuffer_reader.h"
 #include "format/tensor_shape.h"
+#include "format/text_checks.h"
 
 namespace pteron::format {
 namespace {
@@ -39,7 +40,8 @@ Status read_value(FieldReader& fields, const fb::Value& from, BundledValue& to) 
 }
 
 Status read_suite(FieldReader& fields, const fb::BundledMethodTestSuite& from, BundledSuite& to) {
-  PTERON_TRY(fields.required_identifier(from.method_name(), "method_name", to.method));
+  PTERON_TRY(fields.required_text(from.method_name(), "method_name", to.method));
+  PTERON_TRY(check_name(to.method, "method_name"));
   return fields.each(from.test_cases(), "test_cases", [&](const fb::BundledMethodTestCase& test_case, size_t) -> Status {
     BundledCase& into = to.cases.emplace_back();
     PTERON_TRY(fields.each(test_case.inputs(), "inputs", [&](const fb::Value& v, size_t) { return read_value(fields, v, into.inputs.emplace_back()); }));
@@ -78,7 +80,8 @@ Offset<fb::BundledMethodTestSuite> write_suite(FlatBufferBuilder& builder, const
     const auto outputs = write_values(builder, test_case.expected_outputs);
     cases.push_back(fb::CreateBundledMethodTestCase(builder, inputs, outputs));
   }
-  return fb::CreateBundledMethodTestSuite(builder, builder.CreateString(suite.method), builder.CreateVector(cases));
+  const auto method = builder.CreateString(suite.method);
+  return fb::CreateBundledMethodTestSuite(builder, method, builder.CreateVector(cases));
 }
 
 // An upper bound of the finished size, so that the builder neither grows nor passes the limit of the encoding.
@@ -115,6 +118,7 @@ Status check_bundle(const BundledProgram& bundle) {
     return {};
   };
   for (const BundledSuite& suite : bundle.suites) {
+    PTERON_TRY(check_name(suite.method, "method_name"));
     for (const BundledCase& test_case : suite.cases) {
       PTERON_TRY(check(test_case.inputs));
       PTERON_TRY(check(test_case.expected_outputs));

@@ -12,7 +12,6 @@
 #include "flatbuffers/flatbuffers.h"
 #include "format/malformed.h"
 #include "format/program_layout.h"
-#include "format/utf8.h"
 
 namespace pteron::format {
 
@@ -53,27 +52,17 @@ class FieldReader {
     return {};
   }
 
-  // UTF-8, possibly with NUL. Absent means empty.
+  // The bytes of a string, whatever they are. Absent means empty.
   Status text(const flatbuffers::String* from, std::string_view name, std::string& to) {
     if (!from) return {};
     PTERON_TRY(charge(from->size(), name));
-    const std::string_view view(from->c_str(), from->size());
-    if (!is_utf8(view)) return malformed(name, "UTF-8", "other bytes");
-    to = view;
+    to.assign(from->c_str(), from->size());
     return {};
   }
 
-  // UTF-8 without NUL, because it becomes a C string or a key somewhere. Absent means empty.
-  Status identifier(const flatbuffers::String* from, std::string_view name, std::string& to) {
-    PTERON_TRY(text(from, name, to));
-    return to.find('\0') == std::string::npos ? Status() : malformed(name, "text without NUL", "a NUL inside");
-  }
-
-  // The same, present and not empty.
-  Status required_identifier(const flatbuffers::String* from, std::string_view name, std::string& to) {
+  Status required_text(const flatbuffers::String* from, std::string_view name, std::string& to) {
     PTERON_TRY(present(from, name));
-    PTERON_TRY(identifier(from, name, to));
-    return to.empty() ? malformed(name, "text", "an empty string") : Status();
+    return text(from, name, to);
   }
 
   // Calls `read(table, index)` for each table of a vector; its errors get `name[index]` in front. Absent means empty.

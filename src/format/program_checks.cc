@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "format/malformed.h"
 #include "format/tensor_shape.h"
+#include "format/text_checks.h"
 
 namespace pteron::format {
 namespace {
@@ -49,6 +50,8 @@ class PlanChecker {
   PlanChecker(const Program& program, Plan& plan) : program_(program), plan_(plan) {}
 
   Status check() {
+    PTERON_TRY(check_text(plan_.encoded_inp_str, "container_meta_type.encoded_inp_str"));
+    PTERON_TRY(check_text(plan_.encoded_out_str, "container_meta_type.encoded_out_str"));
     PTERON_TRY(check_arenas());
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       if (Status s = check_value(i); !s.ok()) return std::move(s).in_field(indexed("values", i));
@@ -81,6 +84,7 @@ class PlanChecker {
   Status check_value(size_t index) {
     Value& value = plan_.values[index];
     if (Tensor* tensor = std::get_if<Tensor>(&value)) return check_tensor(*tensor);
+    if (const auto* text = std::get_if<std::string>(&value)) return is_utf8(*text) ? Status() : malformed("string_val", "UTF-8", "other bytes");
     if (const IntList* list = std::get_if<IntList>(&value)) return check_indices("items", list->items);
     if (const TensorList* list = std::get_if<TensorList>(&value)) return check_tensor_items(list->items, index, false);
     if (const OptionalTensorList* list = std::get_if<OptionalTensorList>(&value)) return check_tensor_items(list->items, index, true);
@@ -89,6 +93,7 @@ class PlanChecker {
 
   Status check_tensor(Tensor& tensor) {
     PTERON_TRY(check_shape(tensor));
+    PTERON_TRY(check_text(tensor.name, "extra_tensor_info.fully_qualified_name"));
     if (tensor.allocation) PTERON_TRY(check_placement(tensor));
     if (tensor.external) return tensor.name.empty() ? malformed("extra_tensor_info.fully_qualified_name", "the key of the external data", "nothing") : Status();
     if (tensor.data_buffer_idx == 0) return {};
@@ -191,15 +196,16 @@ class PlanChecker {
     for (size_t i = 0; i < plan_.operators.size(); ++i) {
       const Operator& op = plan_.operators[i];
       const size_t length = op.name.size() + (op.overload.empty() ? 0 : 1 + op.overload.size());
-      if (op.name.empty() || length > kMaxOperatorName) {
-        return malformed(indexed("operators", i) + ".name", "1..99 characters with its overload", std::to_string(length));
-      }
+      PTERON_TRY(check_name(op.name, indexed("operators", i) + ".name"));
+      PTERON_TRY(check_text(op.overload, indexed("operators", i) + ".overload"));
+      if (length > kMaxOperatorName) return malformed(indexed("operators", i) + ".name", "at most 99 characters with its overload", std::to_string(length));
     }
     return {};
   }
 
   Status check_delegate(const Delegate& delegate) {
-    if (delegate.id.empty()) return malformed("id", "the name of a backend", "an empty string");
+    PTERON_TRY(check_name(delegate.id, "id"));
+    for (size_t i = 0; i < delegate.compile_specs.size(); ++i) PTERON_TRY(check_text(delegate.compile_specs[i].key, indexed("compile_specs", i) + ".key"));
     const size_t count = delegate.in_segment ? program_.segments.size() : program_.inline_delegate_data.size();
     if (delegate.index >= count) return index_error("processed.index", delegate.in_segment ? "segments" : "backend_delegate_data", delegate.index, count);
     return {};
@@ -272,15 +278,15 @@ Status check_arena_sizes(const Program& program) {
 
 Status check_names(const Program& program) {
   std::vector<const std::string*> names;
-  for (const Plan& plan : program.plans) {
-    if (plan.name.empty()) return malformed("execution_plan.name", "the name of a method", "an empty string");
-    names.push_back(&plan.name);
+  for (size_t i = 0; i < program.plans.size(); ++i) {
+    PTERON_TRY(check_name(program.plans[i].name, indexed("execution_plan", i) + ".name"));
+    names.push_back(&program.plans[i].name);
   }
   if (const std::string* name = repeated_name(std::move(names))) return malformed("execution_plan.name", "different names", "'" + *name + "' twice");
   names.clear();
   for (size_t i = 0; i < program.named_data.size(); ++i) {
     const NamedData& data = program.named_data[i];
-    if (data.key.empty()) return malformed(indexed("named_data", i) + ".key", "a key", "an empty string");
+    PTERON_TRY(check_name(data.key, indexed("named_data", i) + ".key"));
     if (data.segment_index >= program.segments.size()) {
       return index_error(indexed("named_data", i) + ".segment_index", "segments", data.segment_index, program.segments.size());
     }

@@ -70,7 +70,7 @@ Status ProgramReader::read(const fb::Program& from, const ProgramLayout& layout,
   PTERON_TRY(fields_.each(from.named_data(), "named_data", [&](const fb::NamedData& entry, size_t) -> Status {
     NamedData& data = to.named_data.emplace_back();
     data.segment_index = entry.segment_index();
-    return fields_.required_identifier(entry.key(), "key", data.key);
+    return fields_.required_text(entry.key(), "key", data.key);
   }));
   return fields_.each(from.execution_plan(), "execution_plan", [&](const fb::ExecutionPlan& plan, size_t) { return read_plan(plan, to.plans.emplace_back()); });
 }
@@ -103,7 +103,7 @@ Status ProgramReader::read_offsets(const fb::SubsegmentOffsets& from, Subsegment
 }
 
 Status ProgramReader::read_plan(const fb::ExecutionPlan& from, Plan& to) {
-  PTERON_TRY(fields_.required_identifier(from.name(), "name", to.name));
+  PTERON_TRY(fields_.required_text(from.name(), "name", to.name));
   PTERON_TRY(fields_.present(from.values(), "values"));
   PTERON_TRY(fields_.present(from.inputs(), "inputs"));
   PTERON_TRY(fields_.present(from.outputs(), "outputs"));
@@ -138,11 +138,7 @@ Status ProgramReader::read_value(const fb::EValue& from, Value& to) {
     case fb::KernelTypes::Bool: to = from.val_as_Bool()->bool_val(); return {};
     case fb::KernelTypes::Double: to = from.val_as_Double()->double_val(); return {};
     case fb::KernelTypes::Tensor: return read_tensor(*from.val_as_Tensor(), to.emplace<Tensor>());
-    case fb::KernelTypes::String: {
-      const flatbuffers::String* text = from.val_as_String()->string_val();
-      PTERON_TRY(fields_.present(text, "string_val"));
-      return fields_.text(text, "string_val", to.emplace<std::string>());
-    }
+    case fb::KernelTypes::String: return fields_.required_text(from.val_as_String()->string_val(), "string_val", to.emplace<std::string>());
     case fb::KernelTypes::IntList: return read_int_list(*from.val_as_IntList(), to.emplace<IntList>());
     case fb::KernelTypes::DoubleList: return items(from.val_as_DoubleList()->items(), to.emplace<DoubleList>().items);
     case fb::KernelTypes::BoolList: {
@@ -189,16 +185,16 @@ Status ProgramReader::read_extra(const fb::ExtraTensorInfo& from, Tensor& to) {
     return malformed("extra_tensor_info.location", "0 or 1", std::to_string(static_cast<int>(from.location())));
   }
   to.external = from.location() == fb::TensorDataLocation::EXTERNAL;
-  return fields_.identifier(from.fully_qualified_name(), "extra_tensor_info.fully_qualified_name", to.name);
+  return fields_.text(from.fully_qualified_name(), "extra_tensor_info.fully_qualified_name", to.name);
 }
 
 Status ProgramReader::read_operator(const fb::Operator& from, Operator& to) {
-  PTERON_TRY(fields_.required_identifier(from.name(), "name", to.name));
-  return fields_.identifier(from.overload(), "overload", to.overload);
+  PTERON_TRY(fields_.required_text(from.name(), "name", to.name));
+  return fields_.text(from.overload(), "overload", to.overload);
 }
 
 Status ProgramReader::read_delegate(const fb::BackendDelegate& from, Delegate& to) {
-  PTERON_TRY(fields_.required_identifier(from.id(), "id", to.id));
+  PTERON_TRY(fields_.required_text(from.id(), "id", to.id));
   PTERON_TRY(fields_.present(from.processed(), "processed"));
   const fb::DataLocation location = from.processed()->location();
   if (location > fb::DataLocation::MAX || location < fb::DataLocation::MIN) {
@@ -208,8 +204,7 @@ Status ProgramReader::read_delegate(const fb::BackendDelegate& from, Delegate& t
   to.index = from.processed()->index();
   return fields_.each(from.compile_specs(), "compile_specs", [&](const fb::CompileSpec& spec, size_t) -> Status {
     CompileSpec& into = to.compile_specs.emplace_back();
-    PTERON_TRY(fields_.present(spec.key(), "key"));
-    PTERON_TRY(fields_.identifier(spec.key(), "key", into.key));
+    PTERON_TRY(fields_.required_text(spec.key(), "key", into.key));
     PTERON_TRY(fields_.present(spec.value(), "value"));
     std::vector<uint8_t> bytes;
     PTERON_TRY(fields_.numbers(spec.value(), "value", bytes));

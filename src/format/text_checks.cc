@@ -1,7 +1,9 @@
-#include "format/utf8.h"
+#include "format/text_checks.h"
 
 #include <cstddef>
 #include <cstdint>
+
+#include "format/malformed.h"
 
 namespace pteron::format {
 
@@ -25,6 +27,15 @@ bool is_utf8(std::string_view text) {
     i += length;
   }
   return true;
+}
+
+Status check_text(std::string_view text, std::string_view field) {
+  if (!is_utf8(text)) return malformed(field, "UTF-8", "other bytes");
+  return text.find('\0') == std::string_view::npos ? Status() : malformed(field, "text without NUL", "a NUL inside");
+}
+
+Status check_name(std::string_view text, std::string_view field) {
+  return text.empty() ? malformed(field, "a name", "an empty string") : check_text(text, field);
 }
 
 }  // namespace pteron::format
