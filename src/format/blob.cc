@@ -72,4 +72,13 @@ ByteSink Output::sink() {
   return [this](ByteSpan bytes) { return write(bytes); };
 }
 
+Status write_with_header(ByteSpan flatbuffer, ByteSpan block, Output& out) {
+  std::array<std::byte, 8> head;  // root offset and identifier
+  std::memcpy(head.data(), flatbuffer.data(), head.size());
+  store_unaligned(head.data(), load_unaligned<uint32_t>(head.data()) + static_cast<uint32_t>(block.size()));
+  PTERON_TRY(out.write(head));
+  PTERON_TRY(out.write(block));
+  return out.write(flatbuffer.subspan(head.size()));
+}
+
 }  // namespace pteron::format

@@ -44,4 +44,8 @@ class Output {
   uint64_t position_ = 0;
 };
 
+// A finished FlatBuffer with `block` put in behind its identifier. Only the root offset counts from the start of the file; it grows by the
+// block, whose size must be a multiple of the largest alignment inside.
+Status write_with_header(ByteSpan flatbuffer, ByteSpan block, Output& out);
+
 }  // namespace pteron::format

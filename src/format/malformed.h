@@ -9,7 +9,7 @@
 namespace pteron::format {
 
 inline Status malformed(std::string_view field, std::string_view expected, std::string_view found, Code code = Code::invalid_data) {
-  return Status::error(code, "malformed program", {{}, std::string(field), std::string(expected), std::string(found)});
+  return Status::error(code, "malformed file", {{}, std::string(field), std::string(expected), std::string(found)});
 }
 
 // "values[12]"

@@ -68,18 +68,6 @@ Status append_named_data(const std::vector<NamedBlob>& named, Program& program, 
   return {};
 }
 
-// The tables with the extended header put in behind the identifier, padding up to the segment base included.
-Status write_metadata(const std::vector<std::byte>& tables, const ProgramLayout& layout, Output& out) {
-  if (!layout.has_header) return out.write(tables);
-  std::array<std::byte, kHeaderOffset> head;
-  std::memcpy(head.data(), tables.data(), head.size());
-  store_unaligned(head.data(), load_unaligned<uint32_t>(head.data()) + static_cast<uint32_t>(kHeaderBytes));
-  PTERON_TRY(out.write(head));
-  PTERON_TRY(out.write(make_header(layout)));
-  PTERON_TRY(out.write(ByteSpan(tables).subspan(kHeaderOffset)));
-  return out.pad_to(layout.segment_base);
-}
-
 }  // namespace
 
 Status write_program(ProgramToWrite recipe, const ByteSink& sink) {
@@ -103,7 +91,9 @@ Status write_program(ProgramToWrite recipe, const ByteSink& sink) {
   layout.segment_base = align_up(layout.program_size, recipe.segment_alignment);
   layout.segment_data_size = list.data_size();
   Output out(sink);
-  PTERON_TRY(write_metadata(tables, layout, out));
+  if (!layout.has_header) return out.write(tables);
+  PTERON_TRY(write_with_header(tables, make_header(layout), out));
+  PTERON_TRY(out.pad_to(layout.segment_base));
   return list.stream(out.sink());
 }
 

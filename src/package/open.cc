@@ -1,31 +1,78 @@
 #include "package/open.h"
 
+#include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
+#include "base/thread_pool.h"
 #include "format/bundled_program.h"
+#include "manifest/check.h"
 
 namespace pteron::package {
 
 // Holds what may be done only here: turning bytes that have passed the footer and the policy into a verified program.
 class Gate {
  public:
-  static Result<format::VerifiedProgram> admit(FileBytes file) {
-    ByteSpan program = file.bytes();
+  static Result<format::VerifiedProgram> verify(FileBytes file, ByteSpan program) {
     if (format::is_bundled_program(program)) {
-      auto bundle = format::read_bundled_program(program);
-      if (!bundle.ok()) return std::move(bundle).status().in_file(file.path());
-      program = bundle->program;
+      PTERON_ASSIGN(format::BundledProgram bundle, format::read_bundled_program(program));
+      program = bundle.program;
     }
     return format::verify_program(std::move(file), program, format::PackageKey());
   }
 };
 
-Result<format::VerifiedProgram> open(const std::string& path, LoadMode mode) {
-  PTERON_ASSIGN(FileBytes file, mode == LoadMode::map ? FileBytes::map(path) : FileBytes::copy(path));
-  return Gate::admit(std::move(file));
+namespace {
+
+Result<FileBytes> load(const std::string& path, LoadMode mode) { return mode == LoadMode::map ? FileBytes::map(path) : FileBytes::copy(path); }
+
+// The part of a path that a signed list of data files knows.
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// No key may stand in two files: which of them counts would depend on their order.
+Status check_keys(const std::vector<format::FlatTensorFile>& files) {
+  std::map<std::string_view, const format::FlatTensorFile*> owners;
+  for (const format::FlatTensorFile& file : files) {
+    for (const format::FlatTensor& entry : file.entries()) {
+      const auto [at, fresh] = owners.emplace(entry.key, &file);
+      if (fresh) continue;
+      return Status::error(Code::invalid_data, "two data files hold the same key", {file.path(), "named_data", "'" + entry.key + "' once", "it also in " + at->second->path()});
+    }
+  }
+  return {};
 }
 
-Result<format::VerifiedProgram> from_bytes(ByteSpan bytes) { return Gate::admit(FileBytes::borrow(bytes)); }
+Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const std::string> external_data) {
+  manifest::CheckedFile checked = manifest::CheckedFile::open(file.bytes(), policy);
+  PTERON_TRY(checked.trust().verdict);
+  std::optional<ThreadPool> threads;  // only where a trusted key vouches for the file there are bytes to check
+  if (checked.trust().state == Trust::State::valid || checked.trust().state == Trust::State::expired) threads.emplace();
+  ThreadPool* pool = threads ? &*threads : nullptr;
+  PTERON_TRY(checked.check_program(pool));
+
+  std::vector<format::FlatTensorFile> external;
+  for (const std::string& path : external_data) {
+    PTERON_ASSIGN(FileBytes data, load(path, policy.mode));
+    if (Status s = checked.check_external(file_name(path), data.bytes(), pool); !s.ok()) return std::move(s).in_file(path);
+    PTERON_ASSIGN(format::FlatTensorFile opened, format::FlatTensorFile::open(std::move(data)));
+    external.push_back(std::move(opened));
+  }
+  PTERON_TRY(check_keys(external));
+  PTERON_ASSIGN(format::VerifiedProgram program, Gate::verify(std::move(file), checked.program()));
+  return Opened{std::move(program), checked.trust(), std::move(external)};
+}
+
+}  // namespace
+
+Result<Opened> open(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data) {
+  PTERON_ASSIGN(FileBytes file, load(path, policy.mode));
+  auto opened = admit(std::move(file), policy, external_data);
+  if (!opened.ok()) return std::move(opened).status().in_file(path);
+  return opened;
+}
+
+Result<Opened> from_bytes(ByteSpan bytes, const LoadPolicy& policy) { return admit(FileBytes::borrow(bytes), policy, {}); }
 
 }  // namespace pteron::package
