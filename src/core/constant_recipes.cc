@@ -204,6 +204,8 @@ class TransposeRecipe : public Recipe {
  public:
   explicit TransposeRecipe(ConstantPtr source) : Recipe(source->dtype(), {source->shape()[1], source->shape()[0]}, source->nbytes()), source_(std::move(source)) {}
 
+  ConstantPtr transposed() const override { return source_; }
+
   Status stream(const ByteSink& sink) const override {
     std::vector<std::byte> in(nbytes()), out(nbytes());
     size_t filled = 0;
@@ -359,6 +361,7 @@ Result<ConstantPtr> concat_rows(std::vector<ConstantPtr> sources) {
 }
 
 Result<ConstantPtr> transpose(ConstantPtr source) {
+  if (ConstantPtr original = source->transposed()) return original;
   if (source->shape().size() != 2 || element_size(source->dtype()) > 8) {
     return Status::error(Code::invalid_argument, "a tensor cannot be transposed", {"", "shape", "two dimensions", shape_text(source->shape())});
   }

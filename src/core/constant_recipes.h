@@ -21,7 +21,7 @@ Result<ConstantPtr> select_rows(ConstantPtr source, std::vector<int64_t> rows);
 // The sources one below the other: equal dtypes and sizes after the first. Keeps the block encoding where all have the same.
 Result<ConstantPtr> concat_rows(std::vector<ConstantPtr> sources);
 
-// [a, b] -> [b, a]. Streaming holds one copy of the tensor.
+// [a, b] -> [b, a]. Streaming holds two copies of the tensor. The transpose of a transpose is the source itself.
 Result<ConstantPtr> transpose(ConstantPtr source);
 
 // Elements as float32, float16 or bfloat16, through float32, rounding to nearest even. A block-quantised source cast to float32 is the dequantised

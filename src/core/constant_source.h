@@ -50,6 +50,9 @@ class ConstantSource {
   // Rows [begin, end) of the first dimension as float32, row-major, into `out` (which has room for them). For packers and passes.
   virtual Status read_rows_f32(int64_t begin, int64_t end, float* out) const = 0;
 
+  // Where this is the transpose of another source: that source. Transposing back then costs nothing and keeps the encoding.
+  virtual std::shared_ptr<const ConstantSource> transposed() const { return nullptr; }
+
   // Where the source is block-quantised: its encoding and the stored blocks of row `row` of a 2-d tensor (rows as `shape()` says,
   // permutations applied); `none` and an empty span elsewhere. Lets a backend repack blocks without requantisation.
   virtual BlockEncoding encoding() const { return BlockEncoding::none; }

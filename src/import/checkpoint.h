@@ -10,27 +10,16 @@
 
 #include "base/status.h"
 #include "core/constant_source.h"
+#include "text/tokenizer_compile.h"
 
 namespace pteron::importer {
-
-// The vocabulary that a GGUF file carries (metadata keys tokenizer.ggml.*), as stored.
-struct GgufVocabulary {
-  std::string model;                // "gpt2" (byte-level BPE), "llama" (SentencePiece), ...
-  std::string pre;                  // name of the pre-tokenizer, for example "smollm"; empty where the file has none
-  std::vector<std::string> tokens;  // any bytes
-  std::vector<float> scores;        // empty or one a token
-  std::vector<int64_t> types;       // empty or one a token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-  std::vector<std::string> merges;  // "left right"
-  std::optional<int64_t> bos_id, eos_id, eot_id, unknown_id, padding_id;
-  std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
-};
 
 struct TokenizerAssets {
   std::string tokenizer_json;          // text of tokenizer.json; empty where there is none
   nlohmann::json tokenizer_config;     // null where there is no such file; so are the next two
   nlohmann::json special_tokens_map;
   nlohmann::json added_tokens;
-  std::optional<GgufVocabulary> gguf;  // set for GGUF checkpoints
+  std::optional<text::GgufVocabulary> gguf;  // set for GGUF checkpoints
 };
 
 struct Checkpoint {

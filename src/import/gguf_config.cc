@@ -1,6 +1,8 @@
 #include "import/gguf_config.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,9 @@ class ConfigWriter {
     if (!config.contains(to)) keep(Status::error(Code::invalid_data, "a metadata key is missing", {file_.path(), prefix_ + key, "an integer", "nothing"}));
   }
   void number(const char* key, const char* to) {
-    if (const std::optional<double> value = take(file_.number(prefix_ + key))) config[to] = *value;
+    const std::optional<double> value = take(file_.number(prefix_ + key));
+    if (value && std::isfinite(*value)) config[to] = *value;
+    if (value && !std::isfinite(*value)) fail(key, "a finite number", std::to_string(*value));
   }
   std::optional<int64_t> read_size(const char* key) {
     const std::optional<int64_t> value = uniform(key);
@@ -38,12 +42,17 @@ class ConfigWriter {
   }
   // A number that may be given once or once a layer; it must be the same for all.
   std::optional<int64_t> uniform(const char* key) {
-    const Result<std::vector<int64_t>> values = file_.integers(prefix_ + key);
-    if (!values.ok()) keep(values.status());
-    if (!values.ok() || values->empty()) return std::nullopt;
-    if (std::adjacent_find(values->begin(), values->end(), std::not_equal_to<>()) == values->end()) return values->front();
+    const std::vector<int64_t> values = integers(key);
+    if (values.empty()) return std::nullopt;
+    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) return values.front();
     keep(Status::error(Code::unsupported, "layers that differ are not supported", {file_.path(), prefix_ + key, "the same number for all layers", "a list that differs"}));
     return std::nullopt;
+  }
+  std::vector<int64_t> integers(const char* key) {
+    Result<std::vector<int64_t>> values = file_.integers(prefix_ + key);
+    if (values.ok()) return std::move(values).value();
+    keep(std::move(values).status());
+    return {};
   }
   std::optional<bool> flag(const char* key) { return take(file_.boolean(prefix_ + key)); }
   void fail(const char* key, std::string expected, std::string found) {
@@ -116,6 +125,18 @@ void write_gemma_scale(const GgufHeads& heads, int64_t layers_of_largest, Config
   }
 }
 
+// Which layers of Gemma 3 slide: every sixth does not, unless the file says otherwise by a period or by a flag a layer.
+void write_layer_kinds(ConfigWriter& out) {
+  const std::vector<int64_t> pattern = out.integers("attention.sliding_window_pattern");
+  if (pattern.size() <= 1) {
+    out.config["sliding_window_pattern"] = pattern.empty() || pattern[0] <= 0 ? 6 : pattern[0];
+    return;
+  }
+  json kinds = json::array();
+  for (int64_t sliding : pattern) kinds.push_back(sliding != 0 ? "sliding_attention" : "full_attention");
+  out.config["layer_types"] = std::move(kinds);
+}
+
 void write_gemma(const GgufArchitecture& architecture, const GgufHeads& heads, ConfigWriter& out) {
   json& config = out.config;
   config["hidden_activation"] = architecture.activation;
@@ -129,8 +150,7 @@ void write_gemma(const GgufArchitecture& architecture, const GgufHeads& heads, C
   }
   if (architecture.name == "gemma3") {
     out.required_size("attention.sliding_window", "sliding_window");
-    config["sliding_window_pattern"] = 6;
-    out.size("attention.sliding_window_pattern", "sliding_window_pattern");
+    write_layer_kinds(out);
     config["rope_local_base_freq"] = 10000.0;
     out.number("rope.freq_base_swa", "rope_local_base_freq");
     write_gemma_scale(heads, 62, out);
@@ -209,6 +229,7 @@ void write_own(const GgufArchitecture& architecture, const GgufHeads& heads, Con
   if (name == "command-r") return write_cohere(out);
   if (name == "granite") write_granite(out);
   if (name == "qwen2" || name == "qwen3") out.config["use_sliding_window"] = false;
+  if (name == "olmo2" && !out.integers("attention.sliding_window").empty()) out.fail("attention.sliding_window", "nothing: Olmo 3 is not supported", "a window");
   if (name == "smollm3") out.config["no_rope_layer_interval"] = 4;
   if (name != "qwen2") out.config["attention_bias"] = out.has_tensor("blk.0.attn_q.bias");
   out.config["mlp_bias"] = out.has_tensor("blk.0.ffn_up.bias");

@@ -397,7 +397,12 @@ Result<std::vector<float>> GgufFile::floats(std::string_view key) const {
   });
 }
 
-Result<std::vector<int64_t>> GgufFile::integers(std::string_view key) const { return list<int64_t>(key, "integers below 2^63", integer_at); }
+Result<std::vector<int64_t>> GgufFile::integers(std::string_view key) const {
+  return list<int64_t>(key, "integers below 2^63", [](GgufType type, const std::byte* at) -> std::optional<int64_t> {
+    if (type == GgufType::boolean) return load_unaligned<uint8_t>(at) != 0;
+    return integer_at(type, at);
+  });
+}
 
 template <class T, class F>
 Result<std::vector<T>> GgufFile::list(std::string_view key, const char* expected, F&& at) const {

@@ -52,7 +52,7 @@ class GgufFile {
   Result<std::optional<double>> number(std::string_view key) const;  // a float32 becomes the double with the same shortest decimal: 1e-6, not 9.99999997e-07
   Result<std::optional<bool>> boolean(std::string_view key) const;
   Result<std::optional<std::string>> string(std::string_view key) const;
-  // Lists are empty where the key is missing; a single number counts as a list of one.
+  // Lists are empty where the key is missing; a single number counts as a list of one, booleans as 0 and 1.
   Result<std::vector<std::string>> strings(std::string_view key) const;
   Result<std::vector<float>> floats(std::string_view key) const;
   Result<std::vector<int64_t>> integers(std::string_view key) const;

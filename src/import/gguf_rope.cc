@@ -63,7 +63,7 @@ Result<json> scaling_from_keys(const GgufFile& file, const std::string& prefix) 
   const std::string kind = type.value_or("linear");
   if (kind == "none" || kind == "longrope" || (kind == "linear" && factor.value_or(1.0) == 1.0)) return json();
   if (kind != "linear" && kind != "yarn") return Status::error(Code::unsupported, "unknown rope scaling", {file.path(), prefix + "scaling.type", "none, linear, yarn or longrope", kind});
-  if (!factor || !(*factor > 0)) return Status::error(Code::invalid_data, "a rope scaling without factor", {file.path(), prefix + "scaling.factor", "a positive number", factor ? std::to_string(*factor) : "nothing"});
+  if (!factor || !(*factor > 0) || std::isinf(*factor)) return Status::error(Code::invalid_data, "a rope scaling without factor", {file.path(), prefix + "scaling.factor", "a positive number", factor ? std::to_string(*factor) : "nothing"});
   json scaling = {{"rope_type", kind}, {"factor", *factor}};
   if (kind == "linear") return scaling;
   PTERON_ASSIGN(const std::optional<int64_t> original, file.integer(prefix + "scaling.original_context_length"));
@@ -86,7 +86,7 @@ Status write_rope(const GgufFile& file, const GgufArchitecture& architecture, co
     return Status::error(Code::invalid_data, "a metadata value is out of range", {file.path(), prefix + "dimension_count", "an even number up to " + std::to_string(heads.dim), std::to_string(rotated)});
   }
   const double theta = base.value_or(kDefaultBase);
-  if (!(theta > 0)) return Status::error(Code::invalid_data, "a metadata value is out of range", {file.path(), prefix + "freq_base", "a positive number", std::to_string(theta)});
+  if (!(theta > 0) || std::isinf(theta)) return Status::error(Code::invalid_data, "a metadata value is out of range", {file.path(), prefix + "freq_base", "a positive number", std::to_string(theta)});
   config["rope_theta"] = theta;
   config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(heads.dim);
 
