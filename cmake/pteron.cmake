@@ -1,9 +1,12 @@
 # One call a folder: a library of its *.cc, one test program of its *_test.cc, one target a *_fuzz.cc and *_bench.cc.
-#   pteron_folder(NAME [RUN_SIDE] [DEPS folder...] [LINK target...] [TEST_DEPS folder...] [TEST_LINK target...])
+#   pteron_folder(NAME [RUN_SIDE] [DEPS folder...] [LINK target...] [TEST_DEPS folder...] [TEST_LINK target...] [EXCLUDE file...])
 # NAME is the folder below src with "_" for "/". DEPS are the folders that it includes, so linking mirrors the include table.
 function(pteron_folder name)
-  cmake_parse_arguments(ARG "RUN_SIDE" "" "DEPS;LINK;TEST_DEPS;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "RUN_SIDE" "" "DEPS;LINK;TEST_DEPS;TEST_LINK;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  foreach(file ${ARG_EXCLUDE})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
   set(tests ${sources})
   set(fuzzers ${sources})
   set(benches ${sources})

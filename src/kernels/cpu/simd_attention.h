@@ -1,0 +1,332 @@
+// Attention with an online softmax over blocks of slots. Many queries share a block that is unpacked once (keys transposed); few queries
+// read keys and values in place. `V` as in simd_matmul.h.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/simd_rows.h"
+
+namespace pteron::kernels::cpu {
+namespace {
+
+inline constexpr size_t kPackedQueries = 12;  // from so many queries on, a block is unpacked
+inline constexpr int kQueryBlock = 6;         // queries of a register block
+inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+enum class Element { float32, float16, bfloat16 };
+
+template <Element kElement>
+using Stored = std::conditional_t<kElement == Element::float32, float, uint16_t>;
+
+template <class V, Element kElement>
+PTERON_INLINE typename V::F load_element(const Stored<kElement>* x) {
+  if constexpr (kElement == Element::float32) return V::load(x);
+  else if constexpr (kElement == Element::float16) return V::load_float16(x);
+  else return V::load_bfloat16(x);
+}
+
+template <class V, Element kElement>
+PTERON_INLINE typename V::F load_element_some(const Stored<kElement>* x, size_t width) {
+  if (width == V::kLanes) return load_element<V, kElement>(x);
+  Stored<kElement> padded[V::kLanes] = {};
+  std::memcpy(padded, x, width * sizeof *x);
+  return load_element<V, kElement>(padded);
+}
+
+// The part of a row's runs inside [begin, end), relative to begin.
+struct BlockRuns {
+  size_t begin[2], end[2];
+  bool empty() const { return begin[0] == end[0] && begin[1] == end[1]; }
+  size_t first() const { return begin[0] != end[0] ? begin[0] : begin[1]; }
+  size_t last() const { return begin[1] != end[1] ? end[1] : end[0]; }
+};
+inline BlockRuns runs_inside(const SlotRuns& runs, size_t begin, size_t end) {
+  BlockRuns out{};
+  for (int i = 0; i < 2; ++i) {
+    const size_t from = std::max(begin, static_cast<size_t>(runs.begin[i])), to = std::min(end, static_cast<size_t>(runs.end[i]));
+    out.begin[i] = from < to ? from - begin : 0;
+    out.end[i] = from < to ? to - begin : 0;
+  }
+  return out;
+}
+
+inline void fill_floats(float* begin, float* end, float value) {
+  for (; begin < end; ++begin) *begin = value;
+}
+
+// Sets what lies outside of (non-empty) runs in [0, slots).
+inline void fill_outside(float* scores, const BlockRuns& runs, size_t slots, float value) {
+  fill_floats(scores, scores + runs.first(), value);
+  if (runs.begin[0] != runs.end[0] && runs.begin[1] != runs.end[1]) fill_floats(scores + runs.end[0], scores + runs.begin[1], value);
+  fill_floats(scores + runs.last(), scores + slots, value);
+}
+
+// One query's scores of a block, made weights: cap and bias, -infinity outside the runs, exp(score - maximum). Returns by what the
+// sums so far must be scaled, and updates maximum and sum.
+template <class V>
+float soften(float* scores, const BlockRuns& runs, size_t slots, float cap, const float* bias, float* maximum, float* sum) {
+  if (cap > 0) {
+    const typename V::F limit = V::set(cap), factor = V::set(2.0f / cap);
+    for (size_t s = 0; s < slots; s += V::kLanes) V::store(scores + s, soft_cap<V>(V::load(scores + s), limit, factor));
+  }
+  if (bias != nullptr) {
+    for (int run = 0; run < 2; ++run) {
+      for (size_t s = runs.begin[run]; s < runs.end[run]; ++s) scores[s] += bias[s];
+    }
+  }
+  const size_t padded = (slots + V::kLanes - 1) / V::kLanes * V::kLanes;
+  fill_outside(scores, runs, padded, kNothing);
+  typename V::F largest = V::set(*maximum);
+  for (size_t s = 0; s < padded; s += V::kLanes) largest = V::max(largest, V::load(scores + s));
+  const float top = V::largest(largest);
+  const typename V::F shift = V::set(top);
+  typename V::F total = V::zero();
+  for (size_t s = 0; s < padded; s += V::kLanes) {
+    const typename V::F weight = exponential<V>(V::sub(V::load(scores + s), shift));
+    V::store(scores + s, weight);
+    total = V::add(total, weight);
+  }
+  fill_outside(scores, runs, padded, 0.0f);  // `exponential` makes 1e-38 of -infinity, too little to matter in the sum
+  const float keep = *sum == 0 ? 0.0f : std::exp(*maximum - top);
+  *sum = *sum * keep + V::sum(total);
+  *maximum = top;
+  return keep;
+}
+
+// scores[m][s] = q[m] . keys[s], keys transposed: [key_dim][kAttentionBlock].
+template <class V, int kRows>
+PTERON_INLINE void score_block(const float* query, size_t key_dim, const float* keys, size_t slots, float* scores) {
+  constexpr int kVectors = 2;
+  for (size_t s = 0; s < slots; s += kVectors * V::kLanes) {
+    typename V::F acc[kRows][kVectors];
+    for (int m = 0; m < kRows; ++m) {
+      for (int v = 0; v < kVectors; ++v) acc[m][v] = V::zero();
+    }
+    for (size_t d = 0; d < key_dim; ++d) {
+      typename V::F key[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) key[v] = V::load(keys + d * kAttentionBlock + s + static_cast<size_t>(v) * V::kLanes);
+#pragma GCC unroll 8
+      for (int m = 0; m < kRows; ++m) {
+        const typename V::F value = V::set(query[static_cast<size_t>(m) * key_dim + d]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) acc[m][v] = V::fma(key[v], value, acc[m][v]);
+      }
+    }
+    for (int m = 0; m < kRows; ++m) {
+      for (int v = 0; v < kVectors; ++v) {
+        V::store(scores + static_cast<size_t>(m) * kAttentionBlock + s + static_cast<size_t>(v) * V::kLanes, acc[m][v]);
+      }
+    }
+  }
+}
+
+// state[m] = state[m] * keep[m] + sum over s of weights[m][s] * values[s], for kVectors vectors of the value dimension.
+template <class V, Element kElement, int kRows, int kVectors>
+PTERON_INLINE void weigh_columns(const float* weights, const float* keep, const Stored<kElement>* values, size_t value_dim, size_t begin,
+                                 size_t end, size_t column, float* state, size_t state_stride) {
+  typename V::F acc[kRows][kVectors];
+  for (int m = 0; m < kRows; ++m) {
+    for (int v = 0; v < kVectors; ++v) {
+      const float* from = state + static_cast<size_t>(m) * state_stride + column + static_cast<size_t>(v) * V::kLanes;
+      acc[m][v] = V::mul(V::load(from), V::set(keep[m]));
+    }
+  }
+  for (size_t s = begin; s < end; ++s) {
+    typename V::F value[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) value[v] = load_element<V, kElement>(values + s * value_dim + column + static_cast<size_t>(v) * V::kLanes);
+#pragma GCC unroll 8
+    for (int m = 0; m < kRows; ++m) {
+      const typename V::F weight = V::set(weights[static_cast<size_t>(m) * kAttentionBlock + s]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[m][v] = V::fma(value[v], weight, acc[m][v]);
+    }
+  }
+  for (int m = 0; m < kRows; ++m) {
+    for (int v = 0; v < kVectors; ++v) {
+      V::store(state + static_cast<size_t>(m) * state_stride + column + static_cast<size_t>(v) * V::kLanes, acc[m][v]);
+    }
+  }
+}
+
+template <class V, Element kElement, int kRows>
+PTERON_INLINE void weigh_block(const float* weights, const float* keep, const Stored<kElement>* values, size_t value_dim, size_t begin,
+                               size_t end, float* state) {
+  const size_t stride = attention_state_floats(value_dim);
+  size_t column = 0;
+  for (; column + 2 * V::kLanes <= value_dim; column += 2 * V::kLanes) {
+    weigh_columns<V, kElement, kRows, 2>(weights, keep, values, value_dim, begin, end, column, state, stride);
+  }
+  for (; column + V::kLanes <= value_dim; column += V::kLanes) {
+    weigh_columns<V, kElement, kRows, 1>(weights, keep, values, value_dim, begin, end, column, state, stride);
+  }
+  for (; column < value_dim; ++column) {
+    for (int m = 0; m < kRows; ++m) {
+      float& sum = state[static_cast<size_t>(m) * stride + column];
+      sum *= keep[m];
+      for (size_t s = begin; s < end; ++s) {
+        float value[V::kLanes];
+        V::store(value, load_element_some<V, kElement>(values + s * value_dim + column, 1));
+        sum += weights[static_cast<size_t>(m) * kAttentionBlock + s] * value[0];
+      }
+    }
+  }
+}
+
+// The scores of kRows queries against keys in place.
+template <class V, Element kElement, int kRows>
+PTERON_INLINE void score_in_place(const float* query, size_t key_dim, const Stored<kElement>* keys, size_t begin, size_t end, float* scores) {
+  for (size_t s = begin; s < end; ++s) {
+    typename V::F acc[kRows];
+    for (int m = 0; m < kRows; ++m) acc[m] = V::zero();
+    size_t d = 0;
+    for (; d + V::kLanes <= key_dim; d += V::kLanes) {
+      const typename V::F key = load_element<V, kElement>(keys + s * key_dim + d);
+#pragma GCC unroll 8
+      for (int m = 0; m < kRows; ++m) acc[m] = V::fma(key, V::load(query + static_cast<size_t>(m) * key_dim + d), acc[m]);
+    }
+    if (d < key_dim) {
+      const typename V::F key = load_element_some<V, kElement>(keys + s * key_dim + d, key_dim - d);
+      for (int m = 0; m < kRows; ++m) acc[m] = V::fma(key, V::load_some(query + static_cast<size_t>(m) * key_dim + d, key_dim - d), acc[m]);
+    }
+    for (int m = 0; m < kRows; ++m) scores[static_cast<size_t>(m) * kAttentionBlock + s] = V::sum(acc[m]);
+  }
+}
+
+template <class V, Element kElement>
+struct Attention {
+  using T = Stored<kElement>;
+  const AttentionArgs& args;
+  float *queries, *keys, *values, *scores;  // scratch
+
+  // Queries [first, first + kRows) against the block of `slots` slots from `slot` on; keys and values unpacked where kPacked.
+  template <bool kPacked, int kRows>
+  void block(size_t first, size_t slot, size_t slots) {
+    BlockRuns runs[kRows];
+    size_t begin = slots, end = 0;
+    for (int m = 0; m < kRows; ++m) {
+      runs[m] = runs_inside(args.runs[(first + static_cast<size_t>(m)) / args.heads], slot, slot + slots);
+      if (runs[m].empty()) continue;
+      begin = std::min(begin, runs[m].first());
+      end = std::max(end, runs[m].last());
+    }
+    if (begin >= end) return;
+    const float* query = queries + first * args.key_dim;
+    if constexpr (kPacked) {
+      score_block<V, kRows>(query, args.key_dim, keys, end, scores);
+    } else {
+      score_in_place<V, kElement, kRows>(query, args.key_dim, static_cast<const T*>(args.keys) + slot * args.key_dim, begin, end, scores);
+    }
+    const size_t stride = attention_state_floats(args.value_dim);
+    float* state = args.state + first * stride;
+    float keep[kRows];
+    for (int m = 0; m < kRows; ++m) {
+      const size_t row = static_cast<size_t>(m);
+      float* const own = scores + row * kAttentionBlock;
+      float* const totals = state + row * stride + args.value_dim;
+      if (runs[m].empty()) {
+        keep[m] = 1;
+        for (size_t s = begin; s < end; ++s) own[s] = 0;
+        continue;
+      }
+      const float* bias = args.bias != nullptr ? args.bias + (first + row) % args.heads * args.bias_stride + slot : nullptr;
+      keep[m] = soften<V>(own, runs[m], end, args.softcap, bias, totals, totals + 1);
+    }
+    if constexpr (kPacked) {
+      weigh_block<V, Element::float32, kRows>(scores, keep, values, args.value_dim, begin, end, state);
+    } else {
+      weigh_block<V, kElement, kRows>(scores, keep, static_cast<const T*>(args.values) + slot * args.value_dim, args.value_dim, begin, end, state);
+    }
+  }
+
+  template <bool kPacked, int kRows>
+  void all_queries(size_t first, size_t count, size_t slot, size_t slots) {
+    for (; first + kRows <= count; first += kRows) block<kPacked, kRows>(first, slot, slots);
+    if constexpr (kRows > 1) {
+      if (first < count) all_queries<kPacked, kRows / 2>(first, count, slot, slots);
+    }
+  }
+
+  void unpack(size_t slot, size_t slots) {
+    const T* key = static_cast<const T*>(args.keys) + slot * args.key_dim;
+    for (size_t s = 0; s < slots; ++s, key += args.key_dim) {
+      each_vector<V>(args.key_dim, [&](size_t d, size_t width) {
+        float lanes[V::kLanes];
+        V::store(lanes, load_element_some<V, kElement>(key + d, width));
+        for (size_t i = 0; i < width; ++i) keys[(d + i) * kAttentionBlock + s] = lanes[i];
+      });
+    }
+    for (size_t d = 0; d < args.key_dim && slots < kAttentionBlock; ++d) {
+      for (size_t s = slots; s < kAttentionBlock; ++s) keys[d * kAttentionBlock + s] = 0;
+    }
+    const T* value = static_cast<const T*>(args.values) + slot * args.value_dim;
+    each_vector<V>(slots * args.value_dim,
+                   [&](size_t i, size_t width) { V::store_some(values + i, width, load_element_some<V, kElement>(value + i, width)); });
+  }
+
+  void prepare(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const float* from = args.query + i / args.heads * args.query_stride + i % args.heads * args.key_dim;
+      for (size_t d = 0; d < args.key_dim; ++d) queries[i * args.key_dim + d] = from[d] * args.scale;
+      float* state = args.state + i * attention_state_floats(args.value_dim);
+      fill_floats(state, state + args.value_dim, 0.0f);
+      state[args.value_dim] = kNothing;
+      state[args.value_dim + 1] = 0;
+    }
+  }
+
+  bool seen(size_t slot, size_t end) const {
+    for (size_t row = 0; row < args.rows; ++row) {
+      if (!runs_inside(args.runs[row], slot, end).empty()) return true;
+    }
+    return false;
+  }
+
+  void run() {
+    const size_t count = args.rows * args.heads;
+    prepare(count);
+    for (size_t slot = args.slot_begin; slot < args.slot_end; slot += kAttentionBlock) {
+      const size_t end = std::min(args.slot_end, slot + kAttentionBlock);
+      if (!seen(slot, end)) continue;
+      if (count >= kPackedQueries) {
+        unpack(slot, end - slot);
+        all_queries<true, kQueryBlock>(0, count, slot, end - slot);
+      } else {
+        all_queries<false, 4>(0, count, slot, end - slot);
+      }
+    }
+  }
+};
+
+template <class V, Element kElement>
+void attend(const AttentionArgs& args) {
+  float* const keys = args.scratch;
+  float* const values = keys + kAttentionBlock * args.key_dim;
+  float* const scores = values + kAttentionBlock * args.value_dim;
+  Attention<V, kElement>{args, scores + kAttentionBlock * 8, keys, values, scores}.run();
+}
+
+template <class V>
+void join_splits(const AttentionJoinArgs& args) {
+  const size_t n = args.value_dim;
+  float maximum = kNothing, sum = 0;
+  for (size_t i = 0; i < args.splits; ++i) maximum = std::max(maximum, args.state[i * args.split_stride + n]);
+  fill_floats(args.out, args.out + n, 0.0f);
+  for (size_t i = 0; i < args.splits; ++i) {
+    const float* state = args.state + i * args.split_stride;
+    if (state[n + 1] == 0) continue;
+    const float weight = std::exp(state[n] - maximum);
+    sum += weight * state[n + 1];
+    each_vector<V>(n, [&](size_t d, size_t width) {
+      V::store_some(args.out + d, width, V::fma(V::load_some(state + d, width), V::set(weight), V::load_some(args.out + d, width)));
+    });
+  }
+  const typename V::F factor = V::set(1.0f / sum);
+  each_vector<V>(n, [&](size_t d, size_t width) { V::store_some(args.out + d, width, V::mul(V::load_some(args.out + d, width), factor)); });
+}
+
+}  // namespace
+}  // namespace pteron::kernels::cpu
