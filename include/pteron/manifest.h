@@ -103,12 +103,12 @@ enum class LoadMode : uint8_t {
 
 /// What an application asks of a file before it is used. The keys must outlive the call that takes the policy.
 struct LoadPolicy {
-  std::span<const PublicKey> trusted;  ///< keys whose signatures count
+  std::span<const PublicKey> trusted = {};  ///< keys whose signatures count
   bool require_signed = false;         ///< refuse files without a valid signature by a trusted key
   bool allow_expired = false;          ///< let files through whose signature is valid but past its not-after
   uint64_t minimum_counter = 0;        ///< refuse validly signed files with a smaller counter
   LoadMode mode = LoadMode::map;
-  std::optional<Time> now;  ///< when expiry is judged; the system's clock if not given
+  std::optional<Time> now = {};  ///< when expiry is judged; the system's clock if not given
 };
 
 /// What a file's manifest established under a policy.

@@ -49,13 +49,17 @@ std::string errno_text(int error) { return std::generic_category().message(error
 Result<FileBytes> FileBytes::map(const std::string& path) {
   OpenFile file;
   PTERON_TRY(open_regular(path, file));
+  return map_descriptor(file.fd, file.size, path);
+}
+
+Result<FileBytes> FileBytes::map_descriptor(int fd, size_t size, const std::string& path) {
   FileBytes result;
   result.path_ = path;
-  if (file.size == 0) return result;
-  void* address = ::mmap(nullptr, file.size, PROT_READ, MAP_SHARED, file.fd, 0);
+  if (size == 0) return result;
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) return os_error("cannot map", path, errno);
   result.kind_ = Kind::mapped;
-  result.bytes_ = {static_cast<const std::byte*>(address), file.size};
+  result.bytes_ = {static_cast<const std::byte*>(address), size};
   return result;
 }
 
@@ -189,6 +193,14 @@ Status FileWriter::write_zeros(uint64_t count) {
     count -= take;
   }
   return {};
+}
+
+Result<FileBytes> FileWriter::map_written() {
+  if (temporary_.empty()) {
+    return Status::error(Code::invalid_argument, "cannot read back what was written", {.file = path_, .field = {}, .expected = "a regular file", .found = "something else"});
+  }
+  PTERON_TRY(flush());
+  return FileBytes::map_descriptor(fd_, static_cast<size_t>(position_), path_);
 }
 
 Status FileWriter::commit() {

@@ -35,7 +35,9 @@ class FileBytes {
   const std::string& path() const { return path_; }  // empty for borrowed bytes
 
  private:
+  friend class FileWriter;
   enum class Kind { borrowed, mapped, owned };
+  static Result<FileBytes> map_descriptor(int fd, size_t size, const std::string& path);
   void swap(FileBytes& other) noexcept {
     std::swap(kind_, other.kind_);
     std::swap(bytes_, other.bytes_);
@@ -62,6 +64,8 @@ class FileWriter {
   Status write(ByteSpan bytes);
   Status write_zeros(uint64_t count);
   uint64_t position() const { return position_; }  // bytes written so far
+  // What has been written so far, mapped, for what is computed over it before more is appended. Not for standard output, pipes and devices.
+  Result<FileBytes> map_written();
   Status commit();
 
  private:

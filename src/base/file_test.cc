@@ -82,6 +82,20 @@ TEST_F(FileTest, FullDeviceIsAnError) {
   EXPECT_EQ(status.detail().file, "/dev/full");
 }
 
+TEST_F(FileTest, WrittenBytesCanBeMappedBeforeMoreIsAppended) {
+  auto writer = FileWriter::create(path("w"));
+  ASSERT_TRUE(writer.ok());
+  EXPECT_TRUE(writer->map_written()->bytes().empty());
+  ASSERT_TRUE(writer->write(as_bytes("first")).ok());
+  const FileBytes first = *writer->map_written();
+  ASSERT_TRUE(writer->write(as_bytes("second")).ok());
+  EXPECT_EQ(as_text(writer->map_written()->bytes()), "firstsecond");
+  ASSERT_TRUE(writer->commit().ok());
+  EXPECT_EQ(as_text(first.bytes()), "first");
+  EXPECT_EQ(*read_text_file(path("w")), "firstsecond");
+  EXPECT_EQ(FileWriter::create("/dev/null")->map_written().code(), Code::invalid_argument);
+}
+
 TEST_F(FileTest, LimitOfTextFiles) {
   ASSERT_TRUE(write_file(path("t"), as_bytes("12345")).ok());
   EXPECT_EQ(read_text_file(path("t"), 4).code(), Code::out_of_capacity);
