@@ -2,15 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "llm/generate.h"
+#include "llm/generation_config.h"
 #include "llm/io_manager.h"
 #include "llm/program_methods.h"
 #include "llm/session.h"
@@ -24,23 +23,13 @@ inline constexpr std::string_view kChatTemplateData = "chat_template";
 inline constexpr std::string_view kGenerationConfigData = "generation_config";
 
 struct EngineOptions {
-  runtime::LoadOptions load;                 // kernels, backends, external data: passed through
+  runtime::LoadOptions load;                    // kernels, backends, external data: passed through; must outlive the engine
   ManagerOptions manager;
   SessionOptions session;
   const IoManagerRegistry* registry = nullptr;  // null: the contracts of this build
 };
 
-// What the file says about generation; absent fields were absent there.
-struct GenerationConfig {
-  std::vector<TokenId> eos_tokens;
-  std::optional<TokenId> bos_token, pad_token;
-  std::optional<double> temperature, top_p, min_p, typical_p, repetition_penalty;
-  std::optional<int64_t> top_k;
-  std::optional<bool> do_sample;
-};
-Result<GenerationConfig> parse_generation_config(std::string_view json);
-
-// Safe to share by threads; sessions keep it alive.
+// Safe to share by threads.
 class Engine {
  public:
   static Result<std::shared_ptr<const Engine>> create(format::VerifiedProgram program, const EngineOptions& options = {});
@@ -48,23 +37,30 @@ class Engine {
   const IoContract& io() const { return *io_; }
   const Limits& limits() const { return io_->limits(); }
   const ProgramMethods& methods() const { return methods_; }
+  const format::VerifiedProgram& program() const { return methods_.program(); }
   const text::Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }  // null where the file has none
   std::string_view chat_template() const { return chat_template_; }                          // empty where the file has none
   const GenerationConfig& generation_config() const { return generation_config_; }
-  // End-of-text ids: of the generation config, else of the `get_eos_ids` method.
+  // Ids that end a text: of the generation config, else of the `get_eos_ids` method, else of the tokenizer.
   const std::vector<TokenId>& eos_tokens() const { return eos_tokens_; }
-  // Options as the file suggests them: sampling parameters where it says do_sample, greedy otherwise; its end-of-text ids.
+  // Options as the file suggests them.
   GenerateOptions default_options() const;
 
+  // What one session allocates for caches, inputs and outputs; arenas of the methods come on top.
   size_t bytes_per_session() const { return io_->bytes_per_session(); }
   // The engine must outlive the session.
-  Result<Session> new_session() const;
-  Result<Session> new_session(const SessionOptions& options) const;
+  Result<Session> new_session() const { return new_session(manager_options_, session_options_); }
+  Result<Session> new_session(const ManagerOptions& manager, const SessionOptions& session) const {
+    return Session::create(*io_, methods_, manager, session);
+  }
+  const ManagerOptions& manager_options() const { return manager_options_; }
+  const SessionOptions& session_options() const { return session_options_; }
 
  private:
   Engine(format::VerifiedProgram program, const EngineOptions& options);
   Status load_assets();
-  Status check_tokenizer() const;
+  Status load_tokenizer();
+  void find_eos_tokens();
 
   ProgramMethods methods_;
   ManagerOptions manager_options_;

@@ -38,9 +38,8 @@ struct CacheView {
   MutableTensorView tensor;     // [1, heads, slots, dim]
 };
 
-// Takes and gives the bytes of a saved state in order.
+// Takes the bytes of a saved state in order.
 using StateSink = std::function<Status(ByteSpan)>;
-using StateSource = std::function<Status(MutableByteSpan)>;
 
 // Buffers and loaded methods of one session. Positions come from the session: a manager keeps no count of its own, only how far the
 // caches were ever written. One thread at a time. Operations that a contract cannot do return `unsupported`.
@@ -51,8 +50,8 @@ class IoManager {
   virtual const Limits& limits() const = 0;
   // One call with `tokens` as the valid rows at position `position`; the caller has checked n <= rows and position + rows <= L.
   virtual Status run(Step step, std::span<const TokenId> tokens, size_t position) = 0;
-  // The logits of row `row` of the last call, as float32. Only the last valid row, unless the step was `verify`.
-  virtual Status read_logits(size_t row, std::span<float> out) = 0;
+  // The logits of row `row` of the last call, valid until the next one. Only the last valid row, unless the step was `verify`.
+  virtual Result<LogitsView> logits(size_t row) = 0;
   // Caches as after load, at the same addresses.
   virtual void reset() = 0;
 
@@ -60,14 +59,14 @@ class IoManager {
   virtual Status can_rewind(size_t position) const = 0;
   // Takes over the first `position` committed tokens of a manager of the same program.
   virtual Status copy_from(const IoManager& other, size_t position);
-  // The state of the caches with `position` committed tokens. `load` fails without effect on a geometry that differs; after a failed
-  // read from the source the caller resets.
+  // The state of the caches with `position` committed tokens, and back. `load` checks all of `state` before it changes anything.
   virtual Status save(size_t position, const StateSink& sink) const;
-  virtual Status load(size_t position, const StateSource& source);
+  virtual Status load(size_t position, ByteSpan state);
   // Takes the tokens [from, to) of `position` committed ones out of the caches and moves those behind them down.
   virtual Status evict(size_t position, size_t from, size_t to);
 
-  virtual std::span<const CacheView> caches() const { return {}; }
+  // The caches, for reading and writing; whoever wrote to them resets before relying on `append` again.
+  virtual std::span<const CacheView> caches() { return {}; }
 };
 
 struct ManagerOptions {
@@ -100,7 +99,7 @@ class IoManagerRegistry {
   // The contracts of this build: hf_static version 1.
   static IoManagerRegistry with_defaults();
   // A second entry for the same contract and version is an error.
-  Status add(std::string contract, int64_t version, OpenContract open);
+  Status add(std::string contract, int64_t version, OpenContract opener);
   // Selects by the program's `io_contract`. not_found: the program is under no contract. unsupported: unknown contract or version.
   // Never falls back from a malformed object.
   Result<std::unique_ptr<IoContract>> open(const MethodSource& source) const;
@@ -109,7 +108,7 @@ class IoManagerRegistry {
   struct Entry {
     std::string contract;
     int64_t version = 0;
-    OpenContract open = nullptr;
+    OpenContract opener = nullptr;
   };
   std::vector<Entry> entries_;
 };

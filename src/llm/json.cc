@@ -16,7 +16,7 @@ Status syntax_error(std::string_view path, std::string_view found) {
 }
 
 // A printable, short form of text from the file.
-std::string quoted(std::string_view text) {
+std::string short_text(std::string_view text) {
   constexpr size_t kShown = 40;
   std::string out = "\"";
   for (char c : text.substr(0, kShown)) out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
@@ -73,7 +73,7 @@ struct Json::Builder {
     }
     if (token == "null") return {};
     bool integral = false;
-    if (!is_number(token, integral)) return syntax_error(path, quoted(token));
+    if (!is_number(token, integral)) return syntax_error(path, short_text(token));
     out.text_ = token;
     const char* const end = token.data() + token.size();
     const bool fits = integral && std::from_chars(token.data(), end, out.integer_).ec == std::errc();
@@ -156,7 +156,7 @@ std::string Json::describe() const {
     case Kind::boolean: return integer_ != 0 ? "true" : "false";
     case Kind::integer:
     case Kind::number: return text_.size() > 40 ? text_.substr(0, 40) + "..." : text_;
-    case Kind::string: return quoted(text_);
+    case Kind::string: return short_text(text_);
     case Kind::array: return "an array";
     case Kind::object: return "an object";
   }

@@ -61,9 +61,6 @@ class Sampler {
   Result<std::span<const std::pair<TokenId, double>>> distribution(LogitsView logits, const SampleContext& context = {});
   // The same as a dense vector [V].
   Result<std::vector<double>> probabilities(LogitsView logits, const SampleContext& context = {});
-  // Draws from a distribution that `distribution` gave, after the caller changed its weights (they need not add up to 1).
-  TokenId draw(std::span<const std::pair<TokenId, double>> weights);
-  double uniform() { return random_.uniform(); }
 
   const SamplerParams& params() const { return params_; }
   size_t vocab_size() const { return vocab_size_; }
@@ -71,25 +68,31 @@ class Sampler {
 
  private:
   struct Candidate {
-    double score;
+    double score;   // after temperature
+    double weight;  // exp(score - the best score): not normalised
     TokenId id;
   };
   Sampler(SamplerParams params, size_t vocab_size);
   Status score(LogitsView logits, const SampleContext& context);
-  Status keep_candidates();
-  void keep_top_k(size_t k);
-  void to_probabilities();
+  void penalise(const SampleContext& context);
+  Status choose_candidates(LogitsView logits, const SampleContext& context);
+  double top_k_threshold();
+  void weigh();
+  double total_weight() const;
   void keep_top_p();
   void keep_min_p();
   void keep_typical_p();
-  Result<TokenId> best() const;
+  Result<TokenId> best_score() const;
 
   SamplerParams params_;
   size_t vocab_size_;
   Random random_;
-  std::vector<double> scores_;
+  std::vector<double> scores_;             // [V]
   std::vector<uint32_t> counts_;           // times an id was generated; zero between calls
-  std::vector<Candidate> candidates_;
+  std::vector<bool> seen_;                 // ids of prompt and generated text; false between calls
+  std::vector<double> heap_;               // the k best scores
+  std::vector<Candidate> candidates_;      // ids ascending
+  std::vector<Candidate> order_;           // the same in another order, to find a threshold
   std::vector<std::pair<TokenId, double>> probabilities_;
 };
 

@@ -30,7 +30,7 @@ struct SessionState {
 // `reset`. After a failed call the session is poisoned: every operation but `reset`, `restore` and `adopt` returns Code::poisoned.
 class Session {
  public:
-  // `manager_factory` state is shared: the contract and the source must outlive the session.
+  // The contract and the source are shared by all sessions and must outlive them.
   static Result<Session> create(const IoContract& contract, const MethodSource& source, const ManagerOptions& manager_options = {},
                                 const SessionOptions& options = {});
   Session(Session&&) noexcept;
@@ -60,7 +60,7 @@ class Session {
   // The logits of the last committed token; empty if the last operation did not produce them (fresh, rewound, evicted).
   LogitsView logits() const;
 
-  // Speculation: most tokens that `append_speculative` takes at once (0: the program has no method for it).
+  // Speculation: most tokens that `speculate` takes at the present position (0: no method for it, or too near to the context's end).
   size_t speculation_rows() const;
   // Runs up to `speculation_rows()` tokens in one call and keeps the logits of each row; `accept(k)` then commits the first k.
   // Rows beyond k leave nothing that a later query could see.
@@ -81,7 +81,7 @@ class Session {
   void cancel();
   bool take_cancel();
 
-  std::span<const CacheView> caches() const;
+  std::span<const CacheView> caches();
 
  private:
   struct Impl;

@@ -1,0 +1,95 @@
+#include "llm/generation_config.h"
+
+#include <limits>
+#include <string>
+
+#include "llm/json.h"
+
+namespace pteron::llm {
+namespace {
+
+constexpr int64_t kAbsentTopK = 50;
+
+bool present(const Json& root, std::string_view key) {
+  const Json* value = root.find(key);
+  return value != nullptr && !value->is(Json::Kind::null);
+}
+
+Result<TokenId> token(const Json& value, std::string_view path) {
+  PTERON_ASSIGN(const int64_t id, json_size(value, path));
+  if (id > std::numeric_limits<TokenId>::max()) return json_error(path, "a token id", value);
+  return static_cast<TokenId>(id);
+}
+
+Status read_number(const Json& root, std::string_view key, std::optional<double>& out) {
+  if (!present(root, key)) return {};
+  const Json& value = *root.find(key);
+  if (!value.is(Json::Kind::number) && !value.is(Json::Kind::integer)) return json_error(key, "a number", value);
+  out = value.number();
+  return {};
+}
+
+Status read_token(const Json& root, std::string_view key, std::optional<TokenId>& out) {
+  if (!present(root, key)) return {};
+  PTERON_ASSIGN(out, token(*root.find(key), key));
+  return {};
+}
+
+// One id or a list of them.
+Status read_eos(const Json& root, std::vector<TokenId>& out) {
+  constexpr std::string_view kKey = "eos_token_id";
+  if (!present(root, kKey)) return {};
+  const Json& value = *root.find(kKey);
+  if (!value.is(Json::Kind::array)) {
+    PTERON_ASSIGN(const TokenId id, token(value, kKey));
+    out.push_back(id);
+    return {};
+  }
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    PTERON_ASSIGN(const TokenId id, token(value.items()[i], json_path(kKey, i)));
+    out.push_back(id);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<GenerationConfig> parse_generation_config(std::string_view json) {
+  PTERON_ASSIGN(const Json root, Json::parse(json));
+  PTERON_TRY(json_expect(root, Json::Kind::object, ""));
+  GenerationConfig out;
+  PTERON_TRY(read_eos(root, out.eos_tokens));
+  PTERON_TRY(read_token(root, "bos_token_id", out.bos_token));
+  PTERON_TRY(read_token(root, "pad_token_id", out.pad_token));
+  PTERON_TRY(read_number(root, "temperature", out.temperature));
+  PTERON_TRY(read_number(root, "top_p", out.top_p));
+  PTERON_TRY(read_number(root, "min_p", out.min_p));
+  PTERON_TRY(read_number(root, "typical_p", out.typical_p));
+  PTERON_TRY(read_number(root, "repetition_penalty", out.repetition_penalty));
+  if (present(root, "top_k")) {
+    PTERON_ASSIGN(out.top_k, json_size(*root.find("top_k"), "top_k"));
+  }
+  if (present(root, "do_sample")) {
+    const Json& value = *root.find("do_sample");
+    if (!value.is(Json::Kind::boolean)) return json_error("do_sample", "true or false", value);
+    out.do_sample = value.boolean();
+  }
+  return out;
+}
+
+SamplerParams GenerationConfig::sampler() const {
+  SamplerParams params;
+  params.repetition_penalty = repetition_penalty.value_or(1.0);
+  if (!do_sample.value_or(temperature.has_value())) {
+    params.temperature = 0;
+    return params;
+  }
+  params.temperature = temperature.value_or(1.0);
+  params.top_k = top_k.value_or(kAbsentTopK);
+  params.top_p = top_p.value_or(1.0);
+  params.min_p = min_p.value_or(0.0);
+  params.typical_p = typical_p.value_or(1.0);
+  return params;
+}
+
+}  // namespace pteron::llm

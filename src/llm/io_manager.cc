@@ -1,0 +1,70 @@
+#include "llm/io_manager.h"
+
+#include <algorithm>
+
+#include "llm/hf_static.h"
+
+namespace pteron::llm {
+namespace {
+
+Status cannot(std::string_view what) {
+  return Status::error(Code::unsupported, "this contract has no such session operation", {"", std::string(what), "", ""});
+}
+
+// The string of the constant method `io_contract`.
+Result<std::string_view> contract_object(std::span<const MethodInfo> infos) {
+  const MethodInfo* info = find_method(infos, kContractMethod);
+  const std::string field(kContractMethod);
+  if (info == nullptr) return Status::error(Code::not_found, "the program is under no contract", {"", field, "a constant method", "nothing"});
+  if (!info->constant || info->outputs.size() != 1 || info->outputs[0].kind != ValueKind::string) {
+    return Status::error(Code::invalid_data, "malformed contract", {"", field, "a constant method that returns one string", "something else"});
+  }
+  return std::string_view(info->outputs[0].string_value);
+}
+
+}  // namespace
+
+Status IoManager::copy_from(const IoManager&, size_t) { return cannot("fork"); }
+Status IoManager::save(size_t, const StateSink&) const { return cannot("snapshot"); }
+Status IoManager::load(size_t, ByteSpan) { return cannot("restore"); }
+Status IoManager::evict(size_t, size_t, size_t) { return cannot("evict"); }
+
+IoManagerRegistry IoManagerRegistry::with_defaults() {
+  IoManagerRegistry registry;
+  (void)register_hf_static(registry);  // the first entry of an empty registry
+  return registry;
+}
+
+Status IoManagerRegistry::add(std::string contract, int64_t version, OpenContract opener) {
+  for (const Entry& entry : entries_) {
+    if (entry.contract == contract && entry.version == version) {
+      return Status::error(Code::invalid_argument, "the contract is registered already", {"", contract, "one entry", "version " + std::to_string(version) + " again"});
+    }
+  }
+  entries_.push_back({std::move(contract), version, opener});
+  return {};
+}
+
+Result<std::unique_ptr<IoContract>> IoManagerRegistry::open(const MethodSource& source) const {
+  PTERON_ASSIGN(const std::string_view json, contract_object(source.infos()));
+  const std::string field(kContractMethod);
+  auto id = identify_contract(json);
+  if (!id.ok()) return std::move(id).status().in_field(field);
+  std::string known;
+  bool contract_known = false;
+  for (const Entry& entry : entries_) {
+    contract_known = contract_known || entry.contract == id->contract;
+    if (entry.contract == id->contract && entry.version == id->version) {
+      auto opened = entry.opener(json, source);
+      if (!opened.ok()) return std::move(opened).status().in_field(field);
+      return opened;
+    }
+    known.append(known.empty() ? "" : ", ").append(entry.contract).append(" version ").append(std::to_string(entry.version));
+  }
+  if (contract_known) {
+    return Status::error(Code::unsupported, "unknown version of the contract", {"", field + ".version", known, std::to_string(id->version)});
+  }
+  return Status::error(Code::unsupported, "unknown contract", {"", field + ".contract", known, id->contract});
+}
+
+}  // namespace pteron::llm
