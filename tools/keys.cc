@@ -13,12 +13,12 @@ namespace pteron::tools {
 namespace {
 
 // Asks on the terminal without echo.
-Result<std::string> ask_passphrase(const std::string& path) {
+Result<std::string> ask_passphrase(const std::string& question) {
   if (::isatty(STDIN_FILENO) != 1) {
-    return Status::error(Code::invalid_argument, "the key is encrypted and there is no terminal to ask on",
-                         {.file = path, .field = {}, .expected = "--passphrase-file", .found = {}});
+    return Status::error(Code::invalid_argument, "a passphrase is needed and there is no terminal to ask on",
+                         {.file = {}, .field = {}, .expected = "--passphrase-file", .found = {}});
   }
-  std::fprintf(stderr, "Passphrase for %s: ", path.c_str());
+  std::fprintf(stderr, "%s: ", question.c_str());
   termios before{};
   tcgetattr(STDIN_FILENO, &before);
   termios silent = before;
@@ -33,6 +33,20 @@ Result<std::string> ask_passphrase(const std::string& path) {
 
 }  // namespace
 
+Result<PrivateKey> read_private_key(const std::string& path, const std::string& passphrase_file) {
+  return PrivateKey::from_file(path, passphrase_file.empty() ? Passphrase([path] { return ask_passphrase("Passphrase for " + path); }) : passphrase_from_file(passphrase_file));
+}
+
+Passphrase new_passphrase(const std::string& path) {
+  return [path]() -> Result<std::string> {
+    Result<std::string> first = ask_passphrase("New passphrase for " + path);
+    if (!first.ok()) return first;
+    const Result<std::string> second = ask_passphrase("The same again");
+    if (second.ok() && *first != *second) return Status::error(Code::invalid_argument, "the two passphrases differ");
+    return first;
+  };
+}
+
 void add_trust_options(CLI::App& verb, TrustOptions& options) {
   verb.add_option("--trust", options.trust, "a public key (PEM) to trust (repeatable)");
   verb.add_flag("--require-signed", options.require_signed, "refuse a file that no trusted key signed");
@@ -46,10 +60,8 @@ void add_trust_options(CLI::App& verb, TrustOptions& options) {
 Result<TrustedPolicy> load_policy(const TrustOptions& options) {
   TrustedPolicy result;
   for (const std::string& path : options.trust) {
-    Result<std::string> text = read_input(path);
-    if (!text.ok()) return text.status();
-    Result<PublicKey> key = PublicKey::from_pem(*text);
-    if (!key.ok()) return key.status().in_file(path);
+    Result<PublicKey> key = PublicKey::from_file(path);
+    if (!key.ok()) return key.status();
     result.keys.push_back(std::move(*key));
   }
   result.policy.trusted = result.keys;

@@ -13,6 +13,9 @@ namespace pteron::tools {
 // A private key from a PEM file. The passphrase of an encrypted key is the first line of `passphrase_file`, or is asked for on the terminal.
 Result<PrivateKey> read_private_key(const std::string& path, const std::string& passphrase_file);
 
+// Asks twice on the terminal for the passphrase of a key that is made.
+Passphrase new_passphrase(const std::string& path);
+
 // What a person says about trust on the command line.
 struct TrustOptions {
   std::vector<std::string> trust;

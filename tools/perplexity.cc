@@ -34,7 +34,7 @@ int run_perplexity(Context& context, const Options& options) {
   if (!ids.ok()) return fail(context, ids.status());
   catch_interrupts();
   const bool show = !context.quiet && stderr_is_terminal();
-  const Result<Perplexity> result = perplexity(*engine, *ids, options.windows, [&](size_t done, size_t total) {
+  const Result<Perplexity> result = engine->perplexity(*ids, options.windows, [&](size_t done, size_t total) {
     if (show) std::fprintf(stderr, "\r\x1b[K%zu of %zu tokens", done, total);
     return !interrupted();
   });

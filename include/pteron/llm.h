@@ -150,6 +150,15 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
+struct PerplexityOptions {
+  size_t window = 512, stride = 512;  ///< tokens of a window; a new one every `stride`
+};
+struct Perplexity {
+  size_t tokens = 0;   ///< scored
+  double nll_sum = 0;  ///< nats
+  double seconds = 0;
+};
+
 /// A program under an I/O contract, with its tokenizer, template and generation config. Shared by threads and sessions, which must not outlive it.
 class Engine {
  public:
@@ -185,23 +194,15 @@ class Engine {
 
   Result<Session> new_session() const;
 
+  /// Scores a text in windows, each on a reset session, as docs/cli.md describes. `progress` returns false to stop (`cancelled`).
+  Result<Perplexity> perplexity(std::span<const TokenId> ids, const PerplexityOptions& options = {}, const std::function<bool(size_t done, size_t total)>& progress = {}) const;
+
   struct Impl;
   explicit Engine(std::shared_ptr<const Impl> impl);
 
  private:
   std::shared_ptr<const Impl> impl_;
 };
-
-struct PerplexityOptions {
-  size_t window = 512, stride = 512;
-};
-struct Perplexity {
-  size_t tokens = 0;       ///< scored
-  double nll_sum = 0;      ///< nats
-  double seconds = 0;
-};
-/// Scores a text as docs/cli.md describes; `progress` may stop it.
-Result<Perplexity> perplexity(const Engine& engine, std::span<const TokenId> ids, const PerplexityOptions& options, const std::function<bool(size_t done, size_t total)>& progress = {});
 
 /// A sampling chain by itself.
 class Sampler {

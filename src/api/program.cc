@@ -1,5 +1,6 @@
 #include "pteron/program.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/describe.h"
@@ -10,6 +11,30 @@
 
 namespace pteron {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The tensors of a `.ptd` as the runtime asks for them.
+class FlatTensors final : public runtime::ExternalData {
+ public:
+  explicit FlatTensors(format::FlatTensorFile file) : file_(std::move(file)) {}
+  std::optional<runtime::ExternalEntry> find(std::string_view key) const override {
+    const format::FlatTensor* tensor = file_.find(key);
+    if (tensor == nullptr) return std::nullopt;
+    runtime::ExternalEntry entry;
+    entry.bytes = tensor->bytes;
+    entry.has_layout = tensor->layout.has_value();
+    if (tensor->layout) {
+      entry.dtype = tensor->layout->dtype;
+      entry.sizes = tensor->layout->sizes;
+      entry.dim_order = tensor->layout->dim_order;
+    }
+    return entry;
+  }
+
+ private:
+  format::FlatTensorFile file_;
+};
 
 // What a method loaded through the public interface leans on.
 struct MethodSupport {
@@ -40,6 +65,23 @@ std::string constant_string(const format::VerifiedProgram& program, std::string_
 
 }  // namespace
 
+Program::Impl::Impl(package::Opened o) : opened(std::move(o)), methods(runtime::method_infos(opened.program)) {
+  for (const format::FlatTensorFile& file : opened.external) {
+    external_.push_back(std::make_unique<FlatTensors>(file));
+    external_pointers_.push_back(external_.back().get());
+  }
+}
+
+std::shared_ptr<const Program::Impl> Program::Impl::make(package::Opened opened) { return std::shared_ptr<const Impl>(new Impl(std::move(opened))); }
+
+runtime::LoadOptions Program::Impl::load_options() const {
+  runtime::LoadOptions options;
+  options.kernels = &builtin::kernels();
+  options.backends = builtin::run_backends();
+  options.external = external_pointers_;
+  return options;
+}
+
 Program::Program(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
@@ -47,12 +89,12 @@ Program::~Program() = default;
 
 Result<Program> Program::open(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data) {
   PTERON_ASSIGN(package::Opened opened, package::open(path, policy, external_data));
-  return Program(std::make_shared<const Impl>(std::move(opened)));
+  return Program(Impl::make(std::move(opened)));
 }
 
 Result<Program> Program::from_bytes(std::span<const std::byte> bytes, const LoadPolicy& policy) {
   PTERON_ASSIGN(package::Opened opened, package::from_bytes(bytes, policy));
-  return Program(std::make_shared<const Impl>(std::move(opened)));
+  return Program(Impl::make(std::move(opened)));
 }
 
 const Trust& Program::trust() const { return impl_->opened.trust; }

@@ -1,25 +1,28 @@
 // What stands behind a public Program: shared by programs, methods and engines.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <vector>
 
-#include "builtin/run/builtin.h"
 #include "package/open.h"
 #include "pteron/program.h"
 #include "runtime/program.h"
 
 namespace pteron {
 
-using Json = nlohmann::ordered_json;
-
 struct Program::Impl {
   package::Opened opened;
   std::vector<MethodInfo> methods;
 
-  explicit Impl(package::Opened o);
-  // Kernels and backends of this build and the program's external data; what it refers to lives as long as the object.
+  static std::shared_ptr<const Impl> make(package::Opened opened);
+
+  // Kernels and backends of this build and the program's external data; what the options refer to lives as long as this object.
   runtime::LoadOptions load_options() const;
+
+ private:
+  explicit Impl(package::Opened o);
+  std::vector<std::unique_ptr<runtime::ExternalData>> external_;
+  std::vector<const runtime::ExternalData*> external_pointers_;
 };
 
 }  // namespace pteron

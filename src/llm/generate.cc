@@ -6,6 +6,20 @@
 #include "llm/stop_strings.h"
 #include "text/tokenizer.h"
 
+namespace pteron {
+
+std::string_view finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::stop: return "stop";
+    case FinishReason::length: return "length";
+    case FinishReason::context: return "context";
+    case FinishReason::cancelled: return "cancelled";
+  }
+  return "";
+}
+
+}  // namespace pteron
+
 namespace pteron::llm {
 namespace {
 
@@ -233,16 +247,6 @@ class Loop {
 };
 
 }  // namespace
-
-std::string_view finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::stop: return "stop";
-    case FinishReason::length: return "length";
-    case FinishReason::context: return "context";
-    case FinishReason::cancelled: return "cancelled";
-  }
-  return "";
-}
 
 Result<Generation> generate(Session& session, const text::Tokenizer* tokenizer, const GenerateOptions& options, const OnToken& on_token) {
   return Loop(session, tokenizer, options, on_token).run();

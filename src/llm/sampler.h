@@ -11,30 +11,13 @@
 
 namespace pteron::llm {
 
-
-// Every step is off at its default. The order is the order of the fields.
-struct SamplerParams {
-  std::vector<std::pair<TokenId, double>> logit_bias;  // added; minus infinity bans an id
-  double repetition_penalty = 1.0;  // > 0; ids of prompt and generated text, each once: positive scores divided, others multiplied
-  double frequency_penalty = 0.0;   // subtracted once for each time an id was generated
-  double presence_penalty = 0.0;    // subtracted if an id was generated
-  double temperature = 1.0;         // >= 0; 0 takes the best score, the lowest id on ties
-  int64_t top_k = 0;                // >= 0; 0 is off; ids that tie with the k-th stay
-  double top_p = 1.0;               // [0, 1]; at least one id stays
-  double min_p = 0.0;               // [0, 1]
-  double typical_p = 1.0;           // (0, 1]
-  uint64_t seed = 0;
-};
+using pteron::SamplerParams;
+using pteron::TokenLogprob;
 
 // What penalties look at.
 struct SampleContext {
   std::span<const TokenId> prompt, generated;
   std::span<const TokenId> banned;  // never chosen at this step (end-of-text ids below the minimum length)
-};
-
-struct TokenLogprob {
-  TokenId token = 0;
-  double logprob = 0;
 };
 
 // SplitMix64 (Steele, Lea, Flood 2014) counted from the seed: equal seeds give equal numbers on every machine.

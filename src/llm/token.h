@@ -1,16 +1,10 @@
 // Token ids and logits as the whole folder names them.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
-namespace pteron {
-using TokenId = int32_t;
-}
+#include "pteron/generation.h"
 
 namespace pteron::llm {
 
-// Logits of one row, float32 [V]; valid until the next call of the object that gave them.
-using LogitsView = std::span<const float>;
+using pteron::LogitsView;
 
 }  // namespace pteron::llm
