@@ -1,0 +1,30 @@
+// What turns a piece of text into tokens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "text/token_table.h"
+
+namespace pteron::text {
+
+// One thread's use of a model, with its scratch memory and memory of words seen.
+class ModelRun {
+ public:
+  virtual ~ModelRun() = default;
+  // Appends the tokens of a piece of well-formed text.
+  virtual Status encode(std::string_view piece, std::vector<int32_t>& out) = 0;
+  // Bytes met so far that have no token and vanished.
+  size_t lost_bytes() const { return lost_bytes_; }
+
+ protected:
+  size_t lost_bytes_ = 0;
+};
+
+// `text_size`: about how much text is to come. The table must outlive the run.
+std::unique_ptr<ModelRun> make_model_run(const TokenTable& table, size_t text_size);
+
+}  // namespace pteron::text
