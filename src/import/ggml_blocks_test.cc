@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -106,6 +107,29 @@ TEST(GgmlBlocksTable, HandMadeBlocks) {
   block_format(BlockEncoding::q8_0)->decode(q8_0_block.data(), 1, values.data());
   EXPECT_EQ(values[0], -128.0f);
   EXPECT_EQ(values[31], 127.0f);
+}
+
+// First blocks of published checkpoints, with the first six values that another implementation dequantises them to.
+TEST(GgmlBlocksTable, BlocksOfRealFiles) {
+  std::ifstream file(PTERON_TEST_DATA "/import/blocks.json");
+  const nlohmann::json cases = nlohmann::json::parse(file);
+  ASSERT_EQ(cases.size(), 6u);
+  for (const nlohmann::json& item : cases) {
+    const BlockFormat* format = nullptr;
+    for (int encoding = 1; encoding <= static_cast<int>(BlockEncoding::q6_k); ++encoding) {
+      const BlockFormat* candidate = block_format(static_cast<BlockEncoding>(encoding));
+      if (candidate->name == item["type"].get<std::string>()) format = candidate;
+    }
+    ASSERT_NE(format, nullptr) << item["type"];
+    const std::string hex = item["block"];
+    ASSERT_EQ(hex.size(), 2 * format->bytes);
+    std::vector<std::byte> block;
+    for (size_t i = 0; i < hex.size(); i += 2) block.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    std::vector<float> values(format->elements);
+    format->decode(block.data(), 1, values.data());
+    values.resize(item["first"].size());
+    EXPECT_EQ(values, item["first"].get<std::vector<float>>()) << item["type"];
+  }
 }
 
 }  // namespace
