@@ -36,7 +36,7 @@ install: all
 	cmake --install build/release --prefix $(PREFIX)
 
 bench-skeleton: all
-	bench/skeleton.sh
+	python3 bench/skeleton.py
 
 clean:
 	rm -rf build
