@@ -1,3 +1,5 @@
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/checked.h"
@@ -53,8 +55,10 @@ std::vector<std::byte> encode(const std::vector<FlatTensorToWrite>& tensors, con
 
 Status write_flat_tensors(const std::vector<FlatTensorToWrite>& tensors, const ByteSink& sink) {
   std::vector<SegmentList::Request> requests;
+  std::set<std::string_view> keys;
   for (const FlatTensorToWrite& tensor : tensors) {
     PTERON_TRY(check_entry(tensor));
+    if (!keys.insert(tensor.key).second) return malformed("named_data.key", "different keys", "'" + tensor.key + "' twice", Code::invalid_argument);
     requests.push_back({&tensor.blob, tensor.alignment, "named_data." + tensor.key});
   }
   SegmentList list(kSegmentAlignment);
