@@ -105,7 +105,7 @@ class Importer {
     }
     PTERON_ASSIGN(ConstantPtr source, file_.source(tensor));
     const std::string target = fill(name->hf, parts.layer);
-    if (name->layout == GgufLayout::head_vectors) return add_head_vectors(target, parts.suffix, source);
+    if (name->layout == GgufLayout::head_vectors) return add_head_vectors(target, parts.suffix, tensor.name, source);
     Result<ConstantPtr> laid_out = lay_out(std::move(source), name->layout);
     if (!laid_out.ok()) return std::move(laid_out).status().in_field(tensor.name).in_file(file_.path());
     return weights_->add(target + parts.suffix, std::move(laid_out).value(), file_.path());
@@ -125,8 +125,10 @@ class Importer {
     return source;
   }
 
-  Status add_head_vectors(const std::string& pattern, const std::string& suffix, const ConstantPtr& source) {
-    if (source->shape().size() != 2) return check_row_count(*source, -1).in_field(pattern).in_file(file_.path());
+  Status add_head_vectors(const std::string& pattern, const std::string& suffix, const std::string& stored, const ConstantPtr& source) {
+    if (source->shape().size() != 2) {
+      return Status::error(Code::invalid_data, "a tensor has the wrong rank", {file_.path(), stored, "two dimensions, one vector a head", shape_text(source->shape())});
+    }
     for (int64_t head = 0; head < source->shape()[0]; ++head) {
       PTERON_ASSIGN(ConstantPtr vector, row_vector(source, head));
       PTERON_TRY(weights_->add(fill(pattern, std::to_string(head)) + suffix, std::move(vector), file_.path()));
