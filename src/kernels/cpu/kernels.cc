@@ -23,7 +23,7 @@ const KernelTable* kernels_for(CpuTarget target) {
   }
 }
 
-Result<const KernelTable*> kernels() {
+Result<const KernelTable*> active_kernels() {
   PTERON_ASSIGN(const CpuTarget target, cpu_target());
   const KernelTable* table = kernels_for(target);
   return table != nullptr ? table : &scalar_kernels();

@@ -32,7 +32,8 @@ inline GroupScale* row_groups(std::byte* row, size_t columns) {
   return reinterpret_cast<GroupScale*>(row + group_count(columns) * kGroupColumns);
 }
 
-// y[m][n] = (accumulate ? y[m][n] : 0) + bias[n] + sum over k of x[m][k] * w[n][k], for m < rows and the n of the given tiles.
+// y[m][n - 16 * tile_begin] = (accumulate ? what is there : 0) + bias[n] + sum over k of x[m][k] * w[n][k], for m < rows and the outputs n
+// of tiles [tile_begin, tile_end).
 struct MatmulArgs {
   const std::byte* weights;        // the packed weight, from tile 0
   size_t outputs;                  // rows of the weight
@@ -41,7 +42,7 @@ struct MatmulArgs {
   const std::byte* x;              // rows: quantised for integer encodings, float32 of `columns` for float ones
   size_t x_stride;                 // bytes from a row to the next
   size_t rows;
-  float* y;                        // of output 0 of row 0
+  float* y;                        // of row 0 and output 16 * tile_begin
   size_t y_stride;                 // floats from a row to the next
   const float* bias;               // of output 0; may be null
   bool accumulate;
@@ -103,7 +104,7 @@ MatmulKernel matmul_kernel(const KernelTable& table, PackedEncoding encoding);
 // The table of a target; null where this build or this machine lacks it.
 const KernelTable* kernels_for(CpuTarget target);
 // The table of `cpu_target()`.
-Result<const KernelTable*> kernels();
+Result<const KernelTable*> active_kernels();
 
 // Row `row` of a packed weight as float32 (exact up to one rounding a value): what an embedding looks up.
 void dequantize_row(PackedEncoding encoding, const std::byte* weights, size_t columns, size_t row, float* y);

@@ -43,9 +43,9 @@ TEST(Kernels, TargetsThatTheMachineLacksHaveNoTable) {
 
 TEST(Kernels, EnvironmentForcesATargetAndRefusesUnknownOnes) {
   ASSERT_EQ(setenv("PTERON_CPU", "scalar", 1), 0);
-  const auto forced = kernels();
+  const auto forced = active_kernels();
   ASSERT_EQ(setenv("PTERON_CPU", "z80", 1), 0);
-  const auto unknown = kernels();
+  const auto unknown = active_kernels();
   unsetenv("PTERON_CPU");
   ASSERT_TRUE(forced.ok());
   EXPECT_EQ((*forced)->target, CpuTarget::scalar);

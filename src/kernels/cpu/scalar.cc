@@ -66,7 +66,7 @@ void matmul(PackedEncoding encoding, const MatmulArgs& args) {
       float value = layout.record_columns == 1
                         ? dot_floats(encoding, tile, n % kTileRows, reinterpret_cast<const float*>(x), args.columns)
                         : dot_integers(layout, tile, n % kTileRows, x, args.columns);
-      float& y = args.y[m * args.y_stride + n];
+      float& y = args.y[m * args.y_stride + n - args.tile_begin * kTileRows];
       if (args.bias != nullptr) value += args.bias[n];
       y = args.accumulate ? y + value : value;
     }

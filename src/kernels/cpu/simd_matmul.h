@@ -141,7 +141,7 @@ PTERON_INLINE void write_block(const MatmulArgs& args, size_t row, size_t output
     if (n >= args.outputs) return;
     const size_t width = std::min(V::kLanes, args.outputs - n);
     for (int m = 0; m < kRows; ++m) {
-      float* y = args.y + (row + static_cast<size_t>(m)) * args.y_stride + n;
+      float* y = args.y + (row + static_cast<size_t>(m)) * args.y_stride + n - args.tile_begin * kTileRows;
       typename V::F value = acc[m][v];
       if (args.bias != nullptr) value = V::add(value, V::load_some(args.bias + n, width));
       if (args.accumulate) value = V::add(V::load_some(y, width), value);

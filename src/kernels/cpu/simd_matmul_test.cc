@@ -19,7 +19,7 @@ struct Product {
            size_t tile_end, const float* bias, bool accumulate) {
     Aligned<std::byte> scratch(matmul_scratch_bytes(shape.columns));
     matmul_kernel(table, encoding)({.weights = weight.data(), .outputs = shape.outputs, .columns = shape.columns, .tile_begin = tile_begin,
-                                    .tile_end = tile_end, .x = x.bytes.data(), .x_stride = x.stride, .rows = shape.rows, .y = y.data(),
+                                    .tile_end = tile_end, .x = x.bytes.data(), .x_stride = x.stride, .rows = shape.rows, .y = y.data() + tile_begin * kTileRows,
                                     .y_stride = shape.outputs, .bias = bias, .accumulate = accumulate, .scratch = scratch.data()});
   }
 };
