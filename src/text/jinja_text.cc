@@ -225,7 +225,8 @@ std::string repr_number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific);
+  const auto end = std::to_chars(text, text + sizeof text - 1, value, std::chars_format::scientific);
+  *end.ptr = '\0';
   const std::string_view shortest(text, static_cast<size_t>(end.ptr - text));
   const size_t e = shortest.find('e');
   const bool negative = shortest[0] == '-';
