@@ -8,9 +8,38 @@
 namespace pteron::runtime {
 namespace {
 
+const format::FlatTensor* find_external(const MethodState& method, std::string_view key) {
+  for (const format::FlatTensorFile& file : method.external) {
+    if (const format::FlatTensor* entry = file.find(key)) return entry;
+  }
+  return nullptr;
+}
+
+// Files that are used together must not contradict each other.
+Status check_external(std::span<const format::FlatTensorFile> files) {
+  for (size_t i = 1; i < files.size(); ++i) {
+    for (const format::FlatTensor& entry : files[i].entries()) {
+      for (size_t j = 0; j < i; ++j) {
+        if (files[j].find(entry.key) != nullptr) {
+          return Status::error(Code::invalid_argument, "two data files have the same key", {files[i].path(), entry.key, "", "also in " + files[j].path()});
+        }
+      }
+    }
+  }
+  return {};
+}
+
+std::string layout_text(const format::TensorLayout& layout) {
+  std::string text = std::string(dtype_name(layout.dtype)) + " [";
+  for (size_t i = 0; i < layout.sizes.size(); ++i) text += (i != 0 ? "," : "") + std::to_string(layout.sizes[i]);
+  text += "] in order [";
+  for (size_t i = 0; i < layout.dim_order.size(); ++i) text += (i != 0 ? "," : "") + std::to_string(layout.dim_order[i]);
+  return text + "]";
+}
+
 class ValueLoader {
  public:
-  ValueLoader(const format::Plan& plan, const LoadOptions& options, MethodState& method) : plan_(plan), options_(options), method_(method) {}
+  ValueLoader(const format::Plan& plan, MethodState& method) : plan_(plan), method_(method) {}
 
   Status load() {
     const auto tensors = std::count_if(plan_.values.begin(), plan_.values.end(), [](const auto& v) { return std::holds_alternative<format::Tensor>(v); });
@@ -85,30 +114,26 @@ class ValueLoader {
   }
 
   Result<ByteSpan> external(const format::Tensor& stored) {
-    for (const ExternalData* data : options_.external) {
-      const auto entry = data->find(stored.name);
-      if (!entry) continue;
-      if (!entry->has_layout || entry->dtype != stored.dtype || !std::ranges::equal(entry->sizes, stored.sizes) ||
-          !std::ranges::equal(entry->dim_order, stored.dim_order)) {
-        return Status::error(Code::invalid_data, "external tensor differs from what the program expects", {"", stored.name, std::string(dtype_name(stored.dtype)) + " of the program's sizes", entry->has_layout ? std::string(dtype_name(entry->dtype)) : "a blob"});
+    const format::FlatTensor* entry = find_external(method_, stored.name);
+    if (entry != nullptr) {
+      const format::TensorLayout expected{stored.dtype, stored.sizes, stored.dim_order};
+      if (!entry->layout || *entry->layout != expected) {
+        return Status::error(Code::invalid_data, "external tensor differs from what the program expects",
+                             {"", stored.name, layout_text(expected), entry->layout ? layout_text(*entry->layout) : "a blob"});
       }
-      if (entry->bytes.size() < stored.nbytes) {
-        return Status::error(Code::invalid_data, "external tensor is too short", {"", stored.name, std::to_string(stored.nbytes) + " bytes", std::to_string(entry->bytes.size())});
-      }
-      return entry->bytes.first(stored.nbytes);
+      return entry->bytes;
     }
     return Status::error(Code::not_found, "external tensor is in none of the data files", {"", stored.name, "", ""});
   }
 
   const format::Plan& plan_;
-  const LoadOptions& options_;
   MethodState& method_;
 };
 
 // What a backend sees while it makes a delegate.
 class DelegateInit final : public InitContext {
  public:
-  DelegateInit(const std::string& backend, const LoadOptions& options, const MethodState& method) : load_(options), method_(method) {
+  DelegateInit(const std::string& backend, const LoadOptions& options, const MethodState& method) : method_(method) {
     for (const BackendOption& option : options.backend_options) {
       if (option.backend == backend) options_.push_back(&option);
     }
@@ -118,14 +143,11 @@ class DelegateInit final : public InitContext {
   ThreadPool& threads() const override { return *method_.threads; }
   std::span<const BackendOption* const> options() const override { return options_; }
   Result<ByteSpan> named_data(std::string_view key) const override {
-    for (const ExternalData* data : load_.external) {
-      if (const auto entry = data->find(key)) return entry->bytes;
-    }
+    if (const format::FlatTensor* entry = find_external(method_, key)) return entry->bytes;
     return method_.program.named_data(key);
   }
 
  private:
-  const LoadOptions& load_;
   const MethodState& method_;
   std::vector<const BackendOption*> options_;
 };
@@ -143,7 +165,7 @@ Result<const RunBackend*> find_backend(const std::string& id, std::span<const Ru
 
 Status load_values(const format::Plan& plan, const LoadOptions& options, MethodState& method) {
   PTERON_TRY(method.memory.make_arenas(plan.non_const_buffer_sizes, options.shared_arenas));
-  PTERON_TRY(ValueLoader(plan, options, method).load());
+  PTERON_TRY(ValueLoader(plan, method).load());
   for (const InitialState& state : method.initial_states) std::memcpy(state.to, state.bytes.data(), state.bytes.size());
   method.inputs = plan.inputs;
   method.outputs = plan.outputs;
@@ -174,7 +196,9 @@ Result<Method> load_method(const format::VerifiedProgram& program, std::string_v
   method->info = describe_plan(*plan);
   method->memory.use(options.allocator != nullptr ? *options.allocator : host_allocator());
   method->threads = options.threads != nullptr ? options.threads : &method->own_threads.emplace(1);
-  Status status = load_values(*plan, options, *method);
+  method->external.assign(options.external.begin(), options.external.end());
+  Status status = check_external(options.external);
+  if (status.ok()) status = load_values(*plan, options, *method);
   if (status.ok()) status = init_delegates(*plan, options, *method);
   if (status.ok()) status = resolve_instructions(*plan, options, *method);
   if (!status.ok()) return std::move(status).in_field(plan->name).in_file(program.path());

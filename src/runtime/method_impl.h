@@ -39,6 +39,7 @@ struct MethodState {
   explicit MethodState(const format::VerifiedProgram& verified) : program(verified) {}
 
   format::VerifiedProgram program;  // keeps constants and payloads in place
+  std::vector<format::FlatTensorFile> external;  // the same for what lies outside the program
   MethodInfo info;
   std::optional<ThreadPool> own_threads;
   ThreadPool* threads = nullptr;

@@ -1,7 +1,6 @@
 // From a verified program to loaded methods.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "format/flat_tensor.h"
 #include "format/verified_program.h"
 #include "pteron/allocator.h"
 #include "runtime/delegate.h"
@@ -16,22 +16,6 @@
 #include "runtime/method.h"
 
 namespace pteron::runtime {
-
-// What a `.ptd` holds under a key. Opaque blobs (weights of delegates) have no layout.
-struct ExternalEntry {
-  ByteSpan bytes;
-  bool has_layout = false;
-  ScalarType dtype = ScalarType::Float;
-  std::vector<int32_t> sizes;
-  std::vector<uint8_t> dim_order;
-};
-
-// Tensors and blobs that lie outside the program. Immutable; outlives the methods that use it.
-class ExternalData {
- public:
-  virtual ~ExternalData() = default;
-  virtual std::optional<ExternalEntry> find(std::string_view key) const = 0;
-};
 
 // Planned memory that several methods of one program share: arena k of each method is `arenas()[k - 1]`, of the largest size that any asks.
 class SharedArenas {
@@ -49,13 +33,13 @@ class SharedArenas {
   std::vector<MutableByteSpan> arenas_;
 };
 
-// Everything referred to here must outlive the method.
+// Everything that is pointed to here must outlive the method.
 struct LoadOptions {
   Allocator* allocator = nullptr;                   // null: host memory
   const KernelTable* kernels = nullptr;             // null: only the prim operators
   std::span<const RunBackend* const> backends;
   ThreadPool* threads = nullptr;                    // null: the calling thread alone
-  std::span<const ExternalData* const> external;    // `.ptd` files; a key must not stand in two of them (the first is used)
+  std::span<const format::FlatTensorFile> external; // `.ptd` files; the method keeps them. A key must not stand in two of them
   std::span<const MutableByteSpan> shared_arenas;   // entry k-1, where it has bytes, is arena k; contents are kept as they are
   std::span<const BackendOption> backend_options;
 };
