@@ -76,8 +76,8 @@ std::shared_ptr<const Program::Impl> Program::Impl::make(package::Opened opened)
 
 runtime::LoadOptions Program::Impl::load_options() const {
   runtime::LoadOptions options;
-  options.kernels = &builtin::kernels();
-  options.backends = builtin::run_backends();
+  options.kernels = &builtin::builtin_kernels();
+  options.backends = builtin::builtin_run_backends();
   options.external = external_pointers_;
   return options;
 }

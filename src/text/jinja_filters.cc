@@ -483,9 +483,25 @@ Result<Value> filter_string(const Value& self, Arguments&, Meter& meter) {
   return text_value(std::move(text));
 }
 
+// Adding lists up puts them one behind the other.
+Result<Value> sum_lists(const Value& start, const std::vector<Value>& items, const Value* attribute, Meter& meter) {
+  std::vector<Value> out = start.sequence().items;
+  for (const Value& item : items) {
+    Value part = item;
+    if (attribute != nullptr && !attribute->is(Kind::none)) {
+      PTERON_ASSIGN(part, path_item(item, *attribute, meter));
+    }
+    if (part.kind() != start.kind()) return template_error("can only concatenate " + std::string(start.type_name()) + " (not \"" + std::string(part.type_name()) + "\")");
+    PTERON_TRY(meter.charge(part.sequence().items.size() * sizeof(Value)));
+    out.insert(out.end(), part.sequence().items.begin(), part.sequence().items.end());
+  }
+  return start.is(Kind::list) ? Value::list(std::move(out)) : Value::tuple(std::move(out));
+}
+
 Result<Value> filter_sum(const Value& self, Arguments& arguments, Meter& meter) {
   PTERON_ASSIGN(const Bound bound, Bound::bind("sum", arguments, {"attribute", "start"}));
   PTERON_ASSIGN(const std::vector<Value> items, iterate(self));
+  if (const Value* start = bound.get(1); start != nullptr && start->is_sequence()) return sum_lists(*start, items, bound.get(0), meter);
   bool whole = true;
   __int128 integers = 0;
   double numbers = 0;
