@@ -163,9 +163,10 @@ class MethodBuilder {
     const ValueId q = heads(a, a.query, a.query_norm, decoder_.heads, true, x);
     const ValueId k = heads(a, a.key, a.key_norm, decoder_.kv_heads, true, x);
     const ValueId v = heads(a, a.value, Norm{}, decoder_.kv_heads, false, x);
-    keys_[layer] = b_.op(Op::cache_write, {keys_[layer], k, positions_});
-    values_[layer] = b_.op(Op::cache_write, {values_[layer], v, positions_});
     const CacheLayer& c = cache_[layer];
+    const bool ring = c.slots < options_.context_length;
+    keys_[layer] = b_.op(Op::cache_write, {keys_[layer], k, positions_}, {{"ring", ring}});
+    values_[layer] = b_.op(Op::cache_write, {values_[layer], v, positions_}, {{"ring", ring}});
     const ValueId out = b_.op(Op::attention, {q, keys_[layer], values_[layer], masks_[c.sliding ? 1 : 0], alibi(a.scale, c.slots)}, {{"scale", a.scale}, {"softcap", a.softcap}});
     return linear(a.output, out);
   }
@@ -251,6 +252,7 @@ Result<BuiltModel> build(const Decoder& decoder, const WeightSource& weights, co
   };
   if (options.prefill_rows > 0) PTERON_TRY(method("prefill", options.prefill_rows, options.prefill_selected));
   PTERON_TRY(method("decode", 1, options.decode_selected));
+  out.ropes = std::move(shared.ropes);
   out.unused = checked.unused(decoder.ignored);
   return out;
 }

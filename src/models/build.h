@@ -36,6 +36,7 @@ struct CacheLayer {
 struct BuiltModel {
   ir::Module module;                      // methods "prefill" (if any) and "decode"
   std::vector<CacheLayer> cache;
+  std::vector<RopeTable> ropes;           // how keys were rotated before they were cached
   std::vector<std::string> unused;        // tensors of the checkpoint that nothing uses
 };
 

@@ -55,6 +55,11 @@ class CompileBackend {
   virtual std::string_view delegate_id() const = 0;
   virtual std::string_view summary() const = 0;
 
+  // What export options default to where this backend is asked for: how weights are packed (of a source that is not block-encoded itself), and the caches'
+  // element type. A backend without packings of its own leaves `plain`; any other is then refused.
+  virtual ir::Packing default_packing() const { return ir::Packing::plain; }
+  virtual ScalarType default_cache_dtype() const { return ScalarType::Float; }
+
   // Options from `--backend name:key=value,...`. An unknown key is an error that lists the known ones.
   virtual Result<std::unique_ptr<BackendOptions>> parse_options(std::span<const KeyValue> options) const = 0;
 
