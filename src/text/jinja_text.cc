@@ -35,6 +35,21 @@ bool is_letter(uint32_t code_point) {
   }
 }
 
+// What Python's repr writes as it is: no controls, formats, surrogates, unassigned code points or blanks other than the space.
+bool is_printable(uint32_t code_point) {
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(code_point))) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP: return false;
+    case UTF8PROC_CATEGORY_ZS: return code_point == ' ';
+    default: return true;
+  }
+}
+
 std::string upper_character(std::string_view c) {
   const uint32_t code_point = decode_utf8(c);
   if (code_point == 0xdf) return "SS";  // the one common letter whose capital is two
@@ -60,8 +75,8 @@ std::string repr_string(const std::string& text) {
     else if (c == "\t") out += "\\t";
     else if (c == "\\") out += "\\\\";
     else if (c.size() == 1 && c[0] == quote) out += std::string("\\") + quote;
-    else if (code_point < 0x20 || code_point == 0x7f || (code_point >= 0x80 && code_point < 0xa1) || code_point == 0xad) {
-      std::snprintf(escape, sizeof escape, "\\x%02x", code_point);
+    else if (!is_printable(code_point)) {
+      std::snprintf(escape, sizeof escape, code_point < 0x100 ? "\\x%02x" : code_point < 0x10000 ? "\\u%04x" : "\\U%08x", code_point);
       out += escape;
     } else out += c;
   }
