@@ -6,11 +6,11 @@
 
 namespace pteron::llm {
 
-// Within 2 units in the last place for results above 1e-300; 0 below 2^-1022.
+// Within 2 units in the last place, down to the smallest numbers that there are.
 inline double exp_nonpositive(double x) {
   constexpr double kLog2E = 1.4426950408889634, kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves the nearest integer in the low bits
-  const double clamped = x > -708.0 ? x : -708.0;
+  const double clamped = x > -746.0 ? x : -746.0;
   const double shifted = clamped * kLog2E + kRound;
   const double n = shifted - kRound;
   const double r = (clamped - n * kLn2High) - n * kLn2Low;  // |r| <= ln(2) / 2
@@ -29,9 +29,10 @@ inline double exp_nonpositive(double x) {
   p = p * r + 0.5;
   p = p * r + 1.0;
   p = p * r + 1.0;
-  const uint64_t exponent = std::bit_cast<uint64_t>(shifted) - std::bit_cast<uint64_t>(kRound) + 1023;
-  const double scaled = p * std::bit_cast<double>(exponent << 52);
-  return x >= -708.0 ? scaled : 0.0;
+  // 2^n in two steps, so that the first stays normal.
+  const uint64_t exponent = std::bit_cast<uint64_t>(shifted) - std::bit_cast<uint64_t>(kRound) + 1023 + 64;
+  const double scaled = p * std::bit_cast<double>(exponent << 52) * 0x1p-64;
+  return x >= -746.0 ? scaled : 0.0;
 }
 
 }  // namespace pteron::llm

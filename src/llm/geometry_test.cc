@@ -43,6 +43,7 @@ void expect_mask_equals_model(const Geometry& geometry, const CacheModel& model,
       const bool expected = model.attends(position, r, s);
       any = any || expected;
       ASSERT_EQ(mask[r * geometry.slots + s], expected) << "position " << position << " rows " << rows << " row " << r << " slot " << s;
+      if (model.held(s) >= static_cast<int64_t>(position + rows)) continue;  // padding of an earlier call, to be written anew
       const auto held = geometry.position_in(s, position + rows);
       ASSERT_EQ(held ? static_cast<int64_t>(*held) : -1, model.held(s));
     }
@@ -106,8 +107,11 @@ TEST(Geometry, RewindIsAllowedExactlyWhileTheKeysAreHeld) {
       bool held = true;
       for (size_t p = position >= 6 ? position - 5 : 0; p < position; ++p) held = held && model.held(p % 9) == static_cast<int64_t>(p);
       // The rule also asks for the key at the query's own place, which the query will write: never more than one position stricter.
-      if (geometry.holds_for(position, written)) EXPECT_TRUE(held) << position << " of " << written;
-      if (held && position > 0 && written > 9) EXPECT_EQ(geometry.holds_for(position, written), (position >= 6 ? position - 5 : 0) >= written - 9);
+      if (geometry.holds_for(position, written)) {
+        EXPECT_TRUE(held) << position << " of " << written;
+      } else {
+        EXPECT_LT(position >= 6 ? position - 5 : 0, written - 9) << position << " of " << written;
+      }
     }
     EXPECT_TRUE(geometry.holds_for(0, written));
     EXPECT_TRUE(geometry.holds_for(written, written));

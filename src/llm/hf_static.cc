@@ -294,6 +294,18 @@ class HfStaticManager final : public IoManager {
   LoadedMethod* last_ = nullptr;
 };
 
+// What a method's own inputs and outputs take, caches apart.
+size_t io_bytes(const MethodSpec& method) {
+  size_t bytes = 0;
+  for (const InputSpec& input : method.inputs) {
+    if (input.role != InputRole::key_cache && input.role != InputRole::value_cache) bytes += bytes_of(input.shape, input.dtype);
+  }
+  for (const OutputSpec& output : method.outputs) {
+    if (output.role == OutputRole::logits) bytes += bytes_of(output.shape, output.dtype);
+  }
+  return bytes;
+}
+
 class HfStaticContract final : public IoContract {
  public:
   explicit HfStaticContract(Contract contract) : contract_(std::move(contract)) {
@@ -309,15 +321,8 @@ class HfStaticContract final : public IoContract {
   size_t cache_bytes() const override { return llm::cache_bytes(contract_); }
   size_t bytes_per_session() const override {
     size_t bytes = cache_bytes();
-    for (const MethodSpec& method : contract_.methods) {
-      for (const InputSpec& input : method.inputs) {
-        if (input.role != InputRole::key_cache && input.role != InputRole::value_cache) bytes += bytes_of(input.shape, input.dtype);
-      }
-      for (const OutputSpec& output : method.outputs) {
-        if (output.role == OutputRole::logits) bytes += bytes_of(output.shape, output.dtype);
-      }
-    }
-    return bytes;
+    for (const MethodSpec& method : contract_.methods) bytes += io_bytes(method);
+    return contract_.verify ? bytes + io_bytes(*contract_.verify) : bytes;
   }
   const Contract* hf_static() const override { return &contract_; }
   Result<std::unique_ptr<IoManager>> new_manager(const MethodSource& source, const ManagerOptions& options) const override {

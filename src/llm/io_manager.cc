@@ -11,17 +11,6 @@ Status cannot(std::string_view what) {
   return Status::error(Code::unsupported, "this contract has no such session operation", {"", std::string(what), "", ""});
 }
 
-// The string of the constant method `io_contract`.
-Result<std::string_view> contract_object(std::span<const MethodInfo> infos) {
-  const MethodInfo* info = find_method(infos, kContractMethod);
-  const std::string field(kContractMethod);
-  if (info == nullptr) return Status::error(Code::not_found, "the program is under no contract", {"", field, "a constant method", "nothing"});
-  if (!info->constant || info->outputs.size() != 1 || info->outputs[0].kind != ValueKind::string) {
-    return Status::error(Code::invalid_data, "malformed contract", {"", field, "a constant method that returns one string", "something else"});
-  }
-  return std::string_view(info->outputs[0].string_value);
-}
-
 }  // namespace
 
 Status IoManager::copy_from(const IoManager&, size_t) { return cannot("fork"); }
@@ -46,7 +35,7 @@ Status IoManagerRegistry::add(std::string contract, int64_t version, OpenContrac
 }
 
 Result<std::unique_ptr<IoContract>> IoManagerRegistry::open(const MethodSource& source) const {
-  PTERON_ASSIGN(const std::string_view json, contract_object(source.infos()));
+  PTERON_ASSIGN(const std::string_view json, source.constant_string(kContractMethod));
   const std::string field(kContractMethod);
   auto id = identify_contract(json);
   if (!id.ok()) return std::move(id).status().in_field(field);

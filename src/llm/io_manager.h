@@ -72,7 +72,7 @@ class IoManager {
 struct ManagerOptions {
   Allocator* allocator = nullptr;  // for I/O buffers and arenas; null: what the program's backend offers for I/O, else host memory
   bool use_prefill = true;         // false: decode only, and the prefill method is not loaded
-  bool use_verify = false;         // load the method that speculation runs through
+  bool use_verify = true;          // false: not the method for speculation either, where there is one
   size_t threads = 1;              // of the session's own pool; 0: the cores that this process may use
 };
 

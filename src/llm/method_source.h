@@ -37,6 +37,8 @@ class MethodSource {
  public:
   virtual ~MethodSource() = default;
   virtual std::span<const MethodInfo> infos() const = 0;
+  // What the constant method of that name returns, which must be one string; not_found where there is no such method.
+  Result<std::string_view> constant_string(std::string_view name) const;
   virtual Result<std::unique_ptr<StepMethod>> load(std::string_view name, const MethodResources& resources) const = 0;
   // Memory that the program's device shares with the host, for inputs, outputs and caches; null where host memory serves.
   virtual Allocator* io_allocator() const { return nullptr; }

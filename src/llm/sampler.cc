@@ -45,12 +45,11 @@ Status check_params(const SamplerParams& params, size_t vocab_size) {
 }
 
 // How many elements, counted in the order of `less`, have a running sum of weights that satisfies `holds` (true up to some sum, false
-// beyond). Leaves that many of the first in order at the front. Halves the range by its median, so that nothing is sorted but a rest.
+// beyond); `before` is what the sum starts with. Leaves that many of the first in order at the front. Halves the range by its median, so that nothing is sorted but a rest.
 template <class T, class Less, class Holds>
-size_t count_prefix(std::vector<T>& items, const Less& less, const Holds& holds) {
+size_t count_prefix(std::vector<T>& items, double before, const Less& less, const Holds& holds) {
   constexpr size_t kSorted = 64;
   size_t low = 0, high = items.size();
-  double before = 0;
   const auto at = [&](size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
   while (high - low > kSorted) {
     const size_t middle = low + (high - low) / 2;
@@ -69,6 +68,20 @@ size_t count_prefix(std::vector<T>& items, const Less& less, const Holds& holds)
   return low;
 }
 
+// The first item whose running sum passes `target`; of those that weigh nothing none.
+template <class T, class Weight>
+size_t pick(const std::vector<T>& items, double target, const Weight& weight) {
+  double sum = 0;
+  size_t chosen = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!(weight(items[i]) > 0)) continue;
+    chosen = i;
+    sum += weight(items[i]);
+    if (sum > target) break;
+  }
+  return chosen;
+}
+
 }  // namespace
 
 uint64_t Random::next() {
@@ -85,6 +98,10 @@ Sampler::Sampler(SamplerParams params, size_t vocab_size) : params_(std::move(pa
   scores_.resize(vocab_size);
   counts_.resize(vocab_size);
   seen_.resize(vocab_size);
+  if (!truncates()) {
+    weights_.resize(vocab_size);
+    return;
+  }
   candidates_.reserve(vocab_size);
   if (params_.top_k > 0) heap_.reserve(std::min(vocab_size, static_cast<size_t>(params_.top_k)));
   if (params_.top_p < 1 || params_.typical_p < 1) order_.reserve(vocab_size);
@@ -184,13 +201,22 @@ double Sampler::total_weight() const {
 // The bottom goes as long as its cumulative probability is at most 1 - p; of equal scores the lower ids go first.
 void Sampler::keep_top_p() {
   const double total = total_weight(), limit = 1 - params_.top_p;
-  order_ = candidates_;
-  for (Candidate& candidate : order_) candidate.weight /= total;
+  // So light that all of them together are below the limit: they go without being put in order.
+  const double light = limit * total / static_cast<double>(candidates_.size());
+  double before = 0;
+  order_.clear();
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.weight < light) {
+      before += candidate.weight / total;
+    } else {
+      order_.push_back({candidate.score, candidate.weight / total, candidate.id});
+    }
+  }
   const auto below = [](const Candidate& a, const Candidate& b) { return a.score != b.score ? a.score < b.score : a.id < b.id; };
-  const size_t removed = std::min(count_prefix(order_, below, [&](double sum) { return sum <= limit; }), order_.size() - 1);
-  if (removed == 0) return;
-  const Candidate last = *std::max_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(removed), below);
-  std::erase_if(candidates_, [&](const Candidate& candidate) { return !below(last, candidate); });
+  const size_t removed = std::min(count_prefix(order_, before, below, [&](double sum) { return sum <= limit; }), order_.size() - 1);
+  std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(removed), order_.end(), below);
+  const Candidate lowest = order_[removed];
+  std::erase_if(candidates_, [&](const Candidate& candidate) { return below(candidate, lowest); });
 }
 
 void Sampler::keep_min_p() {
@@ -213,26 +239,29 @@ void Sampler::keep_typical_p() {
     candidate.score = distance(candidate);
   }
   const auto nearer = [](const Candidate& a, const Candidate& b) { return a.score != b.score ? a.score < b.score : a.id < b.id; };
-  const size_t last = std::min(count_prefix(order_, nearer, [&](double sum) { return sum < params_.typical_p; }), order_.size() - 1);
+  const size_t last = std::min(count_prefix(order_, 0, nearer, [&](double sum) { return sum < params_.typical_p; }), order_.size() - 1);
   std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(last), order_.end(), nearer);
   const double threshold = order_[last].score;
   std::erase_if(candidates_, [&](const Candidate& candidate) { return distance(candidate) > threshold; });
   weigh();  // the best score may be gone
 }
 
-// The chain up to the weights that are drawn from.
-Status Sampler::choose_candidates(LogitsView logits, const SampleContext& context) {
+// The chain up to the weights that are drawn from: in `weights_` where nothing is truncated, else in `candidates_`.
+Status Sampler::choose_weights(LogitsView logits, const SampleContext& context) {
   PTERON_TRY(score(logits, context));
-  candidates_.clear();
-  if (params_.temperature == 0) {
-    PTERON_ASSIGN(const TokenId best, best_score());
-    candidates_.push_back({0, 1, best});
-    return {};
-  }
   if (params_.temperature != 1) {
     for (double& score : scores_) score /= params_.temperature;
   }
+  if (truncates()) return choose_candidates();
+  const double best = *std::max_element(scores_.begin(), scores_.end());
+  if (best == kMinusInfinity) return bad_logits("nothing left to choose from");
+  for (size_t i = 0; i < vocab_size_; ++i) weights_[i] = exp_nonpositive(scores_[i] - best);
+  return {};
+}
+
+Status Sampler::choose_candidates() {
   const double threshold = top_k_threshold();
+  candidates_.clear();
   for (size_t i = 0; i < vocab_size_; ++i) {
     if (scores_[i] >= threshold && scores_[i] != kMinusInfinity) candidates_.push_back({scores_[i], 0, static_cast<TokenId>(i)});
   }
@@ -245,31 +274,34 @@ Status Sampler::choose_candidates(LogitsView logits, const SampleContext& contex
 }
 
 Result<TokenId> Sampler::sample(LogitsView logits, const SampleContext& context) {
-  PTERON_TRY(choose_candidates(logits, context));
-  const double target = random_.uniform() * total_weight();
-  double sum = 0;
-  TokenId chosen = candidates_.front().id;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.weight <= 0) continue;
-    chosen = candidate.id;
-    sum += candidate.weight;
-    if (sum > target) break;
+  if (params_.temperature == 0) return greedy(logits, context);
+  PTERON_TRY(choose_weights(logits, context));
+  const double uniform = random_.uniform();
+  if (!truncates()) {
+    double total = 0;
+    for (const double weight : weights_) total += weight;
+    return static_cast<TokenId>(pick(weights_, uniform * total, [](double weight) { return weight; }));
   }
-  return chosen;
-}
-
-Result<std::span<const std::pair<TokenId, double>>> Sampler::distribution(LogitsView logits, const SampleContext& context) {
-  PTERON_TRY(choose_candidates(logits, context));
-  const double total = total_weight();
-  probabilities_.clear();
-  for (const Candidate& candidate : candidates_) probabilities_.emplace_back(candidate.id, candidate.weight / total);
-  return std::span<const std::pair<TokenId, double>>(probabilities_);
+  const size_t chosen = pick(candidates_, uniform * total_weight(), [](const Candidate& candidate) { return candidate.weight; });
+  return candidates_[chosen].id;
 }
 
 Result<std::vector<double>> Sampler::probabilities(LogitsView logits, const SampleContext& context) {
-  PTERON_ASSIGN(const auto entries, distribution(logits, context));
   std::vector<double> dense(vocab_size_);
-  for (const auto& [id, probability] : entries) dense[static_cast<size_t>(id)] = probability;
+  if (params_.temperature == 0) {
+    PTERON_ASSIGN(const TokenId best, greedy(logits, context));
+    dense[static_cast<size_t>(best)] = 1;
+    return dense;
+  }
+  PTERON_TRY(choose_weights(logits, context));
+  if (truncates()) {
+    for (const Candidate& candidate : candidates_) dense[static_cast<size_t>(candidate.id)] = candidate.weight;
+  } else {
+    dense = weights_;
+  }
+  double total = 0;
+  for (const double weight : dense) total += weight;
+  for (double& weight : dense) weight /= total;
   return dense;
 }
 

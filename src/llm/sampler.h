@@ -40,9 +40,7 @@ class Sampler {
   Result<TokenId> sample(LogitsView logits, const SampleContext& context = {});
   // The best score after bias and penalties, whatever the temperature.
   Result<TokenId> greedy(LogitsView logits, const SampleContext& context = {});
-  // The distribution that `sample` draws from: (id, probability) of all ids that can be drawn, ids ascending; valid until the next call.
-  Result<std::span<const std::pair<TokenId, double>>> distribution(LogitsView logits, const SampleContext& context = {});
-  // The same as a dense vector [V].
+  // The distribution that `sample` draws from, dense [V]. Allocates its result.
   Result<std::vector<double>> probabilities(LogitsView logits, const SampleContext& context = {});
 
   const SamplerParams& params() const { return params_; }
@@ -58,7 +56,9 @@ class Sampler {
   Sampler(SamplerParams params, size_t vocab_size);
   Status score(LogitsView logits, const SampleContext& context);
   void penalise(const SampleContext& context);
-  Status choose_candidates(LogitsView logits, const SampleContext& context);
+  bool truncates() const { return params_.top_k > 0 || params_.top_p < 1 || params_.min_p > 0 || params_.typical_p < 1; }
+  Status choose_weights(LogitsView logits, const SampleContext& context);
+  Status choose_candidates();
   double top_k_threshold();
   void weigh();
   double total_weight() const;
@@ -70,13 +70,13 @@ class Sampler {
   SamplerParams params_;
   size_t vocab_size_;
   Random random_;
-  std::vector<double> scores_;             // [V]
+  std::vector<double> scores_;             // [V]; after temperature
+  std::vector<double> weights_;            // [V]; exp(score - the best score), where nothing is truncated
   std::vector<uint32_t> counts_;           // times an id was generated; zero between calls
   std::vector<bool> seen_;                 // ids of prompt and generated text; false between calls
   std::vector<double> heap_;               // the k best scores
   std::vector<Candidate> candidates_;      // ids ascending
   std::vector<Candidate> order_;           // the same in another order, to find a threshold
-  std::vector<std::pair<TokenId, double>> probabilities_;
 };
 
 // Log-probabilities of the model itself (softmax of the raw logits): of `token`, and the `top.size()` best ids, best first.
