@@ -44,7 +44,8 @@ TEST(Safetensors, ReadsTensorsInPlace) {
 }
 
 TEST(Safetensors, ScalarsAndEmptyTensorsAreFine) {
-  const auto entries = parse(safetensors(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[0,3],"data_offsets":[4,4]}})", raw_floats({5})));
+  const std::string bytes = safetensors(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[0,3],"data_offsets":[4,4]}})", raw_floats({5}));
+  const auto entries = parse(bytes);
   ASSERT_TRUE(entries.ok()) << entries.status().message();
   EXPECT_THAT(streamed_floats(*(*entries)[0].source), ElementsAre(5));
 }
