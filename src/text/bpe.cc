@@ -1,7 +1,6 @@
 #include "text/bpe.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 
 #include "text/byte_level.h"
@@ -10,61 +9,33 @@
 namespace pteron::text {
 namespace {
 
-constexpr size_t kMinTextForMemory = 256;  // shorter texts repeat too few words
-constexpr size_t kMaxMemorySlots = size_t{1} << 14;
-constexpr size_t kMaxRememberedWord = 64;
 constexpr size_t kShortWord = 40;          // symbols up to which looking through all pairs beats a queue
 
 }  // namespace
 
 BpeRun::BpeRun(const TokenTable& table, size_t text_size)
-    : table_(table), raw_(table.has(kRawBytes)), fuse_unknown_(table.has(kFuseUnknown)), ignore_merges_(table.has(kIgnoreMerges)),
+    : ModelRun(text_size), table_(table), raw_(table.has(kRawBytes)), fuse_unknown_(table.has(kFuseUnknown)), ignore_merges_(table.has(kIgnoreMerges)),
       fallback_(table.has(kByteFallback)), prefix_(table.subword_prefix()), suffix_(table.word_suffix()) {
   for (unsigned byte = 0; byte < 256; ++byte) byte_ids_[byte] = table.byte_id(static_cast<unsigned char>(byte));
   for (unsigned c = 0; c < 128 && !raw_; ++c) {
     const char text = static_cast<char>(c);
-    character_ids_[c] = text_size >= kMinTextForMemory ? table.find({&text, 1}) : kNoId;
+    character_ids_[c] = memory_.enabled() ? table.find({&text, 1}) : kNoId;
   }
   if (table.header().boundary != 0 && !raw_ && !ignore_merges_) append_utf8(boundary_, static_cast<char32_t>(table.header().boundary));
-  if (text_size >= kMinTextForMemory) memory_.resize(std::min(std::bit_ceil(text_size / 16), kMaxMemorySlots));
 }
 
 Status BpeRun::encode(std::string_view piece, std::vector<int32_t>& out) {
-  if (boundary_.empty()) {
-    encode_word(piece, out);
-    return {};
-  }
+  if (boundary_.empty()) return encode_word(piece, out);
   size_t begin = 0;
   for (size_t at = piece.find(boundary_, 1); at != std::string_view::npos; at = piece.find(boundary_, at + 1)) {
     if (table_.is_glue(utf8_before(piece, at).code)) continue;
-    encode_word(piece.substr(begin, at - begin), out);
+    PTERON_TRY(encode_word(piece.substr(begin, at - begin), out));
     begin = at;
   }
-  encode_word(piece.substr(begin), out);
-  return {};
+  return encode_word(piece.substr(begin), out);
 }
 
-void BpeRun::encode_word(std::string_view word, std::vector<int32_t>& out) {
-  if (memory_.empty() || word.size() > kMaxRememberedWord) {
-    encode_new_word(word, out);
-    return;
-  }
-  const uint64_t hash = hash_bytes(word);
-  Memory& memory = memory_[hash >> 32 & (memory_.size() - 1)];
-  if (memory.hash == hash && memory.word_size == word.size() && std::string_view(words_).substr(memory.word, word.size()) == word) {
-    out.insert(out.end(), tokens_.begin() + memory.tokens, tokens_.begin() + memory.tokens + memory.token_count);
-    lost_bytes_ += memory.lost;
-    return;
-  }
-  const size_t before = out.size(), lost_before = lost_bytes_;
-  encode_new_word(word, out);
-  memory = {hash, static_cast<uint32_t>(words_.size()), static_cast<uint32_t>(word.size()), static_cast<uint32_t>(tokens_.size()),
-            static_cast<uint32_t>(out.size() - before), static_cast<uint32_t>(lost_bytes_ - lost_before)};
-  words_ += word;
-  tokens_.insert(tokens_.end(), out.begin() + static_cast<ptrdiff_t>(before), out.end());
-}
-
-void BpeRun::encode_new_word(std::string_view word, std::vector<int32_t>& out) {
+Status BpeRun::encode_new_word(std::string_view word, std::vector<int32_t>& out) {
   if (ignore_merges_) {
     std::string_view text = word;
     if (raw_) {
@@ -74,7 +45,7 @@ void BpeRun::encode_new_word(std::string_view word, std::vector<int32_t>& out) {
     }
     if (const uint32_t id = table_.find(text); id != kNoId) {
       out.push_back(static_cast<int32_t>(id));
-      return;
+      return {};
     }
   }
   ids_.clear();
@@ -85,10 +56,11 @@ void BpeRun::encode_new_word(std::string_view word, std::vector<int32_t>& out) {
   }
   if (ids_.size() > kShortWord) {
     merge_long(out);
-    return;
+    return {};
   }
   merge_short();
   for (const uint32_t id : ids_) out.push_back(static_cast<int32_t>(id));
+  return {};
 }
 
 void BpeRun::begin_with_bytes(std::string_view word) {
@@ -124,7 +96,7 @@ void BpeRun::begin_with_characters(std::string_view word) {
       character = decorated;
     }
     const bool plain_ascii = character.size() == 1 && static_cast<unsigned char>(character[0]) < 128;
-    uint32_t id = plain_ascii && !memory_.empty() ? character_ids_[static_cast<unsigned char>(character[0])] : table_.find(character);
+    uint32_t id = plain_ascii && memory_.enabled() ? character_ids_[static_cast<unsigned char>(character[0])] : table_.find(character);
     if (id != kNoId) {
       ids_.push_back(id);
       after_unknown = false;

@@ -22,16 +22,7 @@ class BpeRun final : public ModelRun {
     uint32_t result;      // of that merge
     int32_t previous, next;
   };
-  // A word that was encoded before; words and their tokens lie in the two pools.
-  struct Memory {
-    uint64_t hash = 0;
-    uint32_t word = 0, word_size = 0;
-    uint32_t tokens = 0, token_count = 0;
-    uint32_t lost = 0;
-  };
-
-  void encode_word(std::string_view word, std::vector<int32_t>& out);
-  void encode_new_word(std::string_view word, std::vector<int32_t>& out);
+  Status encode_new_word(std::string_view word, std::vector<int32_t>& out) override;
   void begin_with_bytes(std::string_view word);
   void begin_with_characters(std::string_view word);
   void merge_short();
@@ -48,9 +39,6 @@ class BpeRun final : public ModelRun {
   std::vector<Symbol> symbols_;
   std::vector<uint64_t> queue_;
   std::string mapped_;
-  std::vector<Memory> memory_;   // direct-mapped, a power of two; empty for short texts
-  std::string words_;
-  std::vector<int32_t> tokens_;
 };
 
 }  // namespace pteron::text

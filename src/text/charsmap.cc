@@ -31,43 +31,54 @@ Result<Charsmap> Charsmap::parse(std::string_view blob) {
   return map;
 }
 
-std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
+std::optional<Charsmap::Found> Charsmap::find(std::string_view chunk, bool longest) const {
   const size_t count = units_.size() / sizeof(uint32_t);
   const auto unit = [&](size_t i) { return load_unaligned<uint32_t>(units_.data() + i * sizeof(uint32_t)); };
-  if (count == 0) return std::nullopt;
+  std::optional<Found> best;
+  if (count == 0) return best;
   size_t node = unit_offset(unit(0));
-  for (const char c : chunk) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte == 0) return std::nullopt;
+  for (size_t i = 0; i < chunk.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(chunk[i]);
     node ^= byte;
-    if (node >= count || unit_label(unit(node)) != byte) return std::nullopt;
+    if (byte == 0 || node >= count || unit_label(unit(node)) != byte) return best;
     const uint32_t here = unit(node);
     node ^= unit_offset(here);
     if (!unit_has_leaf(here)) continue;
-    if (node >= count) return std::nullopt;
-    const uint32_t at = unit_value(unit(node));
-    if (at > texts_.size()) return std::nullopt;
-    const std::string_view text = texts_.substr(at);
-    return text.substr(0, text.find('\0'));
+    if (node >= count || unit_value(unit(node)) > texts_.size()) return best;
+    const std::string_view text = texts_.substr(unit_value(unit(node)));
+    best = {text.substr(0, text.find('\0')), i + 1};
+    if (!longest) return best;
   }
-  return std::nullopt;
+  return best;
 }
 
 void Charsmap::append_mapped(std::string& out, std::string_view text) const {
+  const auto append = [&](std::string_view chunk) {
+    const auto found = find(chunk, false);
+    if (found) out += found->text;
+    return found.has_value();
+  };
   for (size_t i = 0; i < text.size();) {
-    const size_t size = grapheme_length(text, i);
-    const std::string_view cluster = text.substr(i, size);
-    i += size;
-    if (size <= kMaxClusterBytes) {
-      if (const auto mapped = find(cluster)) {
-        out += *mapped;
-        continue;
-      }
-    }
+    const std::string_view cluster = text.substr(i, grapheme_length(text, i));
+    i += cluster.size();
+    if (cluster.size() <= kMaxClusterBytes && append(cluster)) continue;
     for (size_t k = 0; k < cluster.size();) {
       const std::string_view character = cluster.substr(k, utf8_at(cluster, k).size);
       k += character.size();
-      out += find(character).value_or(character);
+      if (!append(character)) out += character;
+    }
+  }
+}
+
+void Charsmap::append_longest_mapped(std::string& out, std::string_view text) const {
+  for (size_t i = 0; i < text.size();) {
+    if (const auto found = find(text.substr(i), true)) {
+      out += found->text;
+      i += found->size;
+    } else {
+      const size_t size = utf8_at(text, i).size;
+      out.append(text, i, size);
+      i += size;
     }
   }
 }

@@ -14,12 +14,18 @@ class Charsmap {
   // `blob`: the size of the trie in bytes (u32), the trie, the replacement texts, each ended by a zero byte. Points into the blob.
   static Result<Charsmap> parse(std::string_view blob);
 
-  // Appends the text with every grapheme cluster, or else character, that the map knows replaced.
+  // Appends the text with every grapheme cluster, or else character, that the map knows replaced: what tokenizer.json means.
   void append_mapped(std::string& out, std::string_view text) const;
+  // Appends the text with the longest run that the map knows replaced, from left to right: what SentencePiece itself does.
+  void append_longest_mapped(std::string& out, std::string_view text) const;
 
  private:
-  // The replacement for the shortest beginning of `chunk` that the map knows.
-  std::optional<std::string_view> find(std::string_view chunk) const;
+  struct Found {
+    std::string_view text;  // the replacement
+    size_t size;            // of what it replaces
+  };
+  // The shortest or longest beginning of `chunk` that the map knows.
+  std::optional<Found> find(std::string_view chunk, bool longest) const;
   std::string_view units_, texts_;
 };
 

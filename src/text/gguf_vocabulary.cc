@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "text/charsmap.h"
 #include "text/gguf_pre_tokenizer.h"
 #include "text/token_table_writer.h"
 #include "text/tokenizer_compile.h"
@@ -138,6 +139,7 @@ class GgufCompiler {
     PTERON_TRY(put_tokens(with_spaces_as_characters));
     out_.model_unk = out_.unk;
     put_merges();
+    PTERON_TRY(put_normalizer(in_.remove_extra_whitespaces == 1));
     const bool space_prefix = in_.add_space_prefix != 0;
     if (space_prefix) out_.normalizer.push_back(make_op(NormalizerKind::prepend, 0, kSpace));
     out_.normalizer.push_back(make_op(NormalizerKind::replace_text, 0, " ", kSpace));
@@ -149,6 +151,16 @@ class GgufCompiler {
       out_.decoder.back().number = 1;
     }
     put_ends(true, false);
+    return {};
+  }
+
+  // What SentencePiece does to a text before it looks at spaces.
+  Status put_normalizer(bool collapse_spaces) {
+    if (!in_.precompiled_charsmap.empty()) {
+      if (!Charsmap::parse(in_.precompiled_charsmap).ok()) return bad("precompiled_charsmap", "a character map", std::to_string(in_.precompiled_charsmap.size()) + " bytes");
+      out_.normalizer.push_back(make_op(NormalizerKind::charsmap, kLongestMatch, in_.precompiled_charsmap));
+    }
+    if (collapse_spaces) out_.normalizer.push_back(make_op(NormalizerKind::collapse_spaces));
     return {};
   }
 
@@ -195,8 +207,7 @@ class GgufCompiler {
     PTERON_TRY(put_tokens(with_spaces_as_characters));
     out_.scores.assign(in_.scores.begin(), in_.scores.end());
     out_.model_unk = out_.unk;
-    if (!in_.precompiled_charsmap.empty()) out_.normalizer.push_back(make_op(NormalizerKind::charsmap, 0, in_.precompiled_charsmap));
-    if (in_.remove_extra_whitespaces != 0) out_.normalizer.push_back(make_op(NormalizerKind::collapse_spaces));
+    PTERON_TRY(put_normalizer(in_.remove_extra_whitespaces != 0));
     const uint16_t scheme = in_.add_space_prefix != 0 ? kPrependAlways : 0;
     out_.pre_tokenizer.push_back(make_op(PreTokenizerKind::metaspace, scheme | kSplitMetaspace, kSpace));
     out_.decoder.push_back(make_op(DecoderKind::metaspace, scheme, kSpace));

@@ -11,11 +11,17 @@
 namespace pteron::text {
 namespace {
 
-constexpr size_t kMaxGrowth = size_t{1} << 30;  // no step may make a text longer than this
+// No step may make a text longer than this.
+size_t max_normal_size(size_t given) { return (size_t{16} << 20) + 64 * given; }
 
 template <class F>
 void each_character(std::string_view text, const F& f) {
   for (size_t i = 0; i < text.size();) {
+    if (const auto byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
+      f(char32_t{byte});
+      ++i;
+      continue;
+    }
     const Utf8Char c = utf8_at(text, i);
     f(c.code);
     i += c.size;
@@ -45,24 +51,29 @@ void strip(NormalText& text, uint16_t flags) {
   }
 }
 
-std::string bert_clean(std::string_view text) {
-  std::string out;
-  each_character(text, [&](char32_t c) {
-    if (c == '\t' || c == '\n' || c == '\r' || is_white_space(c)) {
-      if (c == '\t' || c == '\n' || c == '\r' || !is_control_or_unassigned(c)) out += ' ';
-    } else if (c != 0 && c != kReplacementCharacter && !is_control_or_unassigned(c)) {
-      append_utf8(out, c);
-    }
-  });
-  return out;
+// Characters that go, and characters that become spaces.
+bool bert_drops(char32_t c) { return c == 0 || c == kReplacementCharacter || (c != '\t' && c != '\n' && c != '\r' && is_control(c)); }
+bool nmt_drops(char32_t c) { return (c >= 0x01 && c <= 0x08) || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f; }
+bool nmt_spaces(char32_t c) {
+  return c == 0x09 || c == 0x0a || c == 0x0c || c == 0x0d || c == 0x1680 || (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 ||
+         c == 0x2581 || c == 0xfeff || c == 0xfffd;
 }
+bool nothing(char32_t) { return false; }
 
-std::string without(std::string_view text, bool (*unwanted)(char32_t)) {
+using CharacterTest = bool (*)(char32_t);
+void filter(NormalText& normal, CharacterTest drops, CharacterTest spaces = nothing) {
   std::string out;
-  each_character(text, [&](char32_t c) {
-    if (!unwanted(c)) append_utf8(out, c);
+  out.reserve(normal.text.size());
+  bool first = true;
+  each_character(normal.text, [&](char32_t c) {
+    if (drops(c)) {
+      if (first) normal.from_start = false;
+    } else {
+      append_utf8(out, spaces(c) ? U' ' : c);
+    }
+    first = false;
   });
-  return out;
+  normal.text = std::move(out);
 }
 
 std::string lowercase(std::string_view text) {
@@ -71,9 +82,12 @@ std::string lowercase(std::string_view text) {
   return out;
 }
 
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 Status normal_form(std::string& text, NormalForm form) {
-  // ASCII is in every normal form.
-  if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return {};
+  if (is_ascii(text)) return {};  // which is in every normal form
   std::string out;
   out.reserve(text.size());
   if (!append_normalized(out, text, form)) return Status::error(Code::out_of_memory, "Unicode normal form");
@@ -81,8 +95,27 @@ Status normal_form(std::string& text, NormalForm form) {
   return {};
 }
 
-Status bert(std::string& text, uint16_t flags) {
-  if ((flags & kCleanText) != 0) text = bert_clean(text);
+// The same in one pass for text without anything but ASCII.
+void bert_ascii(NormalText& normal, uint16_t flags) {
+  const bool clean = (flags & kCleanText) != 0, lower = (flags & kLowercase) != 0;
+  std::string& text = normal.text;
+  if (clean && !text.empty() && bert_drops(static_cast<unsigned char>(text.front()))) normal.from_start = false;
+  size_t size = 0;
+  for (const char c : text) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    if (clean && control && bert_drops(static_cast<unsigned char>(c))) continue;
+    text[size++] = clean && control ? ' ' : lower && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  }
+  text.resize(size);
+}
+
+Status bert(NormalText& normal, uint16_t flags) {
+  std::string& text = normal.text;
+  if (is_ascii(text)) {
+    bert_ascii(normal, flags);
+    return {};
+  }
+  if ((flags & kCleanText) != 0) filter(normal, bert_drops, is_white_space);
   if ((flags & kChineseChars) != 0) {
     std::string out;
     each_character(text, [&](char32_t c) {
@@ -95,21 +128,10 @@ Status bert(std::string& text, uint16_t flags) {
   }
   if ((flags & kStripAccents) != 0) {
     PTERON_TRY(normal_form(text, NormalForm::nfd));
-    text = without(text, is_nonspacing_mark);
+    filter(normal, is_nonspacing_mark);
   }
   if ((flags & kLowercase) != 0) text = lowercase(text);
   return {};
-}
-
-std::string nmt(std::string_view text) {
-  std::string out;
-  each_character(text, [&](char32_t c) {
-    if ((c >= 0x01 && c <= 0x08) || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f) return;
-    const bool space = c == 0x09 || c == 0x0a || c == 0x0c || c == 0x0d || c == 0x1680 || (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 ||
-                       c == 0x2581 || c == 0xfeff || c == 0xfffd;
-    append_utf8(out, space ? U' ' : c);
-  });
-  return out;
 }
 
 std::string collapse_spaces(std::string_view text) {
@@ -121,7 +143,11 @@ std::string collapse_spaces(std::string_view text) {
   return out;
 }
 
-Status replace(std::string& text, std::string_view with, const Pattern& pattern, StepBudget& budget) {
+// What replaces the beginning of a text counts as standing where the last character did that it replaces, and what replaces nothing nowhere.
+bool moves_start(std::string_view what, std::string_view with) { return with.empty() ? !what.empty() : count_characters(what) > 1; }
+
+Status replace(NormalText& normal, std::string_view with, const Pattern& pattern, StepBudget& budget, size_t limit) {
+  std::string& text = normal.text;
   PatternSearch search(pattern, budget);
   search.start(text);
   std::string out;
@@ -130,7 +156,8 @@ Status replace(std::string& text, std::string_view with, const Pattern& pattern,
     out.append(text, done, begin - done);
     out += with;
     done = end;
-    if (out.size() > kMaxGrowth) return Status::error(Code::out_of_capacity, "normalized text too long");
+    if (begin == 0 && moves_start(std::string_view(text).substr(0, end), with)) normal.from_start = false;
+    if (out.size() > limit) return Status::error(Code::out_of_capacity, "normalized text too long");
   }
   PTERON_TRY(search.status());
   if (done == 0 && out.empty()) return {};
@@ -139,8 +166,10 @@ Status replace(std::string& text, std::string_view with, const Pattern& pattern,
   return {};
 }
 
-Status replace_text(std::string& text, std::string_view what, std::string_view with) {
+Status replace_text(NormalText& normal, std::string_view what, std::string_view with, size_t limit) {
+  std::string& text = normal.text;
   if (what.empty() || text.find(what) == std::string::npos) return {};
+  if (text.starts_with(what) && moves_start(what, with)) normal.from_start = false;
   std::string out;
   out.reserve(text.size() + text.size() / 4);
   size_t done = 0;
@@ -148,7 +177,7 @@ Status replace_text(std::string& text, std::string_view what, std::string_view w
     out.append(text, done, at - done);
     out += with;
     done = at + what.size();
-    if (out.size() > kMaxGrowth) return Status::error(Code::out_of_capacity, "normalized text too long");
+    if (out.size() > limit) return Status::error(Code::out_of_capacity, "normalized text too long");
   }
   out.append(text, done, text.size() - done);
   text = std::move(out);
@@ -192,6 +221,7 @@ Status normalize_with(const std::vector<ContentOp>& ops, std::string& text) {
 
 Status Normalizer::apply(NormalText& normal, StepBudget& budget) const {
   std::string& text = normal.text;
+  const size_t limit = max_normal_size(text.size());
   for (const Step& step : steps_) {
     switch (step.kind) {
       case NormalizerKind::nfc: PTERON_TRY(normal_form(text, NormalForm::nfc)); break;
@@ -200,22 +230,26 @@ Status Normalizer::apply(NormalText& normal, StepBudget& budget) const {
       case NormalizerKind::nfkd: PTERON_TRY(normal_form(text, NormalForm::nfkd)); break;
       case NormalizerKind::lowercase: text = lowercase(text); break;
       case NormalizerKind::strip: strip(normal, step.flags); break;
-      case NormalizerKind::strip_accents: text = without(text, is_mark); break;
-      case NormalizerKind::replace_text: PTERON_TRY(replace_text(text, step.text, step.more)); break;
-      case NormalizerKind::replace_pattern: PTERON_TRY(replace(text, step.more, step.pattern, budget)); break;
+      case NormalizerKind::strip_accents: filter(normal, is_mark); break;
+      case NormalizerKind::replace_text: PTERON_TRY(replace_text(normal, step.text, step.more, limit)); break;
+      case NormalizerKind::replace_pattern: PTERON_TRY(replace(normal, step.more, step.pattern, budget, limit)); break;
       case NormalizerKind::prepend:
         if (!text.empty()) text.insert(0, step.text);
         break;
       case NormalizerKind::charsmap: {
         PTERON_ASSIGN(const Charsmap map, Charsmap::parse(step.text));
         std::string out;
-        map.append_mapped(out, text);
+        if ((step.flags & kLongestMatch) != 0) {
+          map.append_longest_mapped(out, text);
+        } else {
+          map.append_mapped(out, text);
+        }
         if (find_invalid_utf8(out)) return Status::error(Code::invalid_data, "broken tokenizer table", {.field = "precompiled_charsmap", .expected = "UTF-8"});
         text = std::move(out);
         break;
       }
-      case NormalizerKind::bert: PTERON_TRY(bert(text, step.flags)); break;
-      case NormalizerKind::nmt: text = nmt(text); break;
+      case NormalizerKind::bert: PTERON_TRY(bert(normal, step.flags)); break;
+      case NormalizerKind::nmt: filter(normal, nmt_drops, nmt_spaces); break;
       case NormalizerKind::byte_level: {
         std::string out;
         append_byte_characters(out, text);
@@ -224,7 +258,7 @@ Status Normalizer::apply(NormalText& normal, StepBudget& budget) const {
       }
       case NormalizerKind::collapse_spaces: text = collapse_spaces(text); break;
     }
-    if (text.size() > kMaxGrowth) return Status::error(Code::out_of_capacity, "normalized text too long");
+    if (text.size() > limit) return Status::error(Code::out_of_capacity, "normalized text too long");
   }
   return {};
 }

@@ -12,7 +12,7 @@ namespace {
 
 // Contents of PCRE2 sets.
 constexpr std::string_view kSpaceSet = "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
-constexpr std::string_view kWordSet = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+constexpr std::string_view kWordSet = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 constexpr std::string_view kHexSet = "0-9A-Fa-f";
 constexpr std::string_view kAnyCharacter = "(?s:.)";
 
@@ -20,7 +20,7 @@ constexpr std::array kProperties = std::to_array<std::pair<std::string_view, std
     // POSIX names, as sets
     {"alpha", "\\p{Alphabetic}"}, {"alphabetic", "\\p{Alphabetic}"}, {"alnum", "\\p{Alphabetic}\\p{Nd}"}, {"digit", "\\p{Nd}"}, {"space", kSpaceSet},
     {"whitespace", kSpaceSet}, {"word", kWordSet}, {"xdigit", kHexSet}, {"upper", "\\p{Uppercase}"}, {"uppercase", "\\p{Uppercase}"},
-    {"lower", "\\p{Lowercase}"}, {"lowercase", "\\p{Lowercase}"}, {"cntrl", "\\p{Cc}"}, {"punct", "\\p{P}$+<=>\\^`|~"}, {"blank", "\\t\\p{Zs}"},
+    {"lower", "\\p{Lowercase}"}, {"lowercase", "\\p{Lowercase}"}, {"cntrl", "\\p{Cc}"}, {"punct", "\\p{P}"}, {"blank", "\\t\\p{Zs}"},
     {"ascii", "\\x{0}-\\x{7f}"}, {"any", "\\p{Any}"},
     // general categories by their long names
     {"letter", "\\p{L}"}, {"casedletter", "\\p{L&}"}, {"uppercaseletter", "\\p{Lu}"}, {"lowercaseletter", "\\p{Ll}"}, {"titlecaseletter", "\\p{Lt}"},
@@ -369,7 +369,13 @@ class Translator {
         const bool negated = name.starts_with('^');
         if (negated) name.remove_prefix(1);
         at_ = end + 2;
-        PTERON_ASSIGN(const Escape set, named_set(name, negated));
+        // In brackets two names mean more than as properties, or what Unicode has no property for.
+        Escape set{"\\p{P}\\p{S}", true, negated};
+        if (name == "graph" || name == "print") {
+          set = {name == "graph" ? std::string(kSpaceSet) + "\\p{Cc}\\p{Cn}\\p{Cs}" : "\\p{Zl}\\p{Zp}\\p{Cc}\\p{Cn}\\p{Cs}", true, !negated};
+        } else if (name != "punct") {
+          PTERON_ASSIGN(set, named_set(name, negated));
+        }
         add_set(parts, set);
         return {};
       }

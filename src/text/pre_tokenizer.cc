@@ -105,7 +105,8 @@ Status PreTokenizerRun::split_characters(size_t step, std::string_view text, boo
   Emitter emitter(*this, step, text, from_start, behavior, invert);
   size_t done = 0;
   for (size_t i = 0; i < text.size();) {
-    const Utf8Char c = utf8_at(text, i);
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const Utf8Char c = byte < 0x80 ? Utf8Char{byte, 1, true} : utf8_at(text, i);
     if (matches(c.code)) {
       if (done != i) PTERON_TRY(emitter.add(done, i, false));
       PTERON_TRY(emitter.add(i, i + c.size, true));

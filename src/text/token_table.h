@@ -49,6 +49,7 @@ enum class SplitBehavior : uint32_t { removed = 0, isolated, merged_with_previou
 // Bits of Op::flags, by kind.
 enum OpFlags : uint16_t {
   kStripLeft = 1, kStripRight = 2,                                                   // strip
+  kLongestMatch = 1,                                                                 // charsmap
   kCleanText = 1, kChineseChars = 2, kStripAccents = 4, kLowercase = 8,              // bert normalizer
   kInvert = 1,                                                                       // split_*
   kIndividualDigits = 1,                                                             // digits

@@ -1,6 +1,7 @@
 #include "text/token_table_writer.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -35,6 +36,7 @@ class TableWriter {
     header_.pad = content_.pad;
     header_.model_unk = content_.model_unk;
     header_.max_word_characters = content_.max_word_characters;
+    PTERON_TRY(put_added());
     put_tokens();
     put_pieces();
     put_byte_ids();
@@ -44,7 +46,6 @@ class TableWriter {
     put_ops(Section::normalizer, content_.normalizer);
     put_ops(Section::pre_tokenizer, content_.pre_tokenizer);
     put_ops(Section::decoder, content_.decoder);
-    PTERON_TRY(put_added());
     put(Section::prefix_ids, content_.prefix_ids);
     put(Section::suffix_ids, content_.suffix_ids);
     header_.prefix_offset = intern(content_.subword_prefix);
@@ -73,8 +74,10 @@ class TableWriter {
     std::vector<uint32_t> offsets{0};
     std::string bytes;
     std::vector<uint8_t> flags;
-    for (const ContentToken& token : content_.tokens) {
-      bytes += token.text;
+    for (uint32_t id = 0; id < content_.tokens.size(); ++id) {
+      const ContentToken& token = content_.tokens[id];
+      const auto form = normal_forms_.find(id);
+      bytes += form != normal_forms_.end() && (token.flags & kTokenInModel) == 0 ? form->second : token.text;
       offsets.push_back(static_cast<uint32_t>(bytes.size()));
       flags.push_back(token.flags);
     }
@@ -194,10 +197,9 @@ class TableWriter {
     put(section, out);
   }
 
-  // Added tokens that are found in normalized text are normalized themselves, by the very steps that the table holds.
+  // Added tokens that are found in normalized text are normalized themselves, by the very steps that the table holds; that is how they decode, too.
   Status put_added() {
     std::vector<AddedEntry> entries;
-    std::vector<std::string> normal_forms(content_.added.size());
     std::vector<std::pair<std::string_view, int32_t>> plain, normal;
     for (const ContentAdded& added : content_.added) {
       const auto index = static_cast<int32_t>(entries.size());
@@ -206,10 +208,10 @@ class TableWriter {
         plain.emplace_back(added.content, index);
         continue;
       }
-      std::string& form = normal_forms[static_cast<size_t>(index)];
-      form = added.content;
+      std::string form = added.content;
       PTERON_TRY(normalize_with(content_.normalizer, form));
-      normal.emplace_back(form, index);
+      if (form.empty()) continue;
+      normal.emplace_back(normal_forms_.insert_or_assign(added.id, std::move(form)).first->second, index);
     }
     put(Section::added, entries);
     put(Section::added_trie, build_trie(std::move(plain)));
@@ -236,6 +238,7 @@ class TableWriter {
   std::array<std::vector<std::byte>, static_cast<size_t>(Section::count)> sections_;
   std::string text_;
   std::unordered_map<std::string_view, uint32_t> ids_;
+  std::map<uint32_t, std::string> normal_forms_;  // of added tokens, by id
   std::vector<uint32_t> byte_ids_;
 };
 

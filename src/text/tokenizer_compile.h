@@ -17,9 +17,9 @@ Result<std::vector<std::byte>> compile_tokenizer_json(std::string_view tokenizer
 
 // The `tokenizer.ggml.*` keys of a GGUF file; names of the members are the keys. Ids are -1 where the key is absent.
 struct GgufVocabulary {
-  std::string model;                 // "gpt2", "llama", "gemma", "bert", "t5"
+  std::string model;                 // "gpt2", "llama", "bert", "t5"
   std::string pre;                   // name of the pre-tokenizer, for "gpt2"; empty where absent
-  std::string architecture;          // general.architecture; tells Gemma's vocabulary from Llama's, which share model "llama"
+  std::string architecture;          // general.architecture
   std::vector<std::string> tokens;
   std::vector<float> scores;         // empty, or one a token
   std::vector<int32_t> token_types;  // empty, or one a token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte

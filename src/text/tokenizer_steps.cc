@@ -210,8 +210,9 @@ Status append_pre_tokenizer(const JsonNode& node, std::vector<ContentOp>& out, i
   if (type == "Split") return append_split(node, out);
   if (type == "Metaspace") return append_metaspace(node, out);
   if (type == "Whitespace") {
-    // This one is defined by another library's \w, which has the joiners.
-    PTERON_ASSIGN(ContentOp op, pattern_split(R"([\w\u200c\u200d]+|[^\w\u200c\u200d\s]+)", SplitBehavior::removed, true));
+    // This one is defined by another library's \w, which has the joiners and no superscripts.
+    constexpr std::string_view kWords = R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d\s]+)";
+    PTERON_ASSIGN(ContentOp op, pattern_split(kWords, SplitBehavior::removed, true));
     out.push_back(std::move(op));
     return {};
   }

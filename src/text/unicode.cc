@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "text/newer_characters.h"
+
 namespace pteron::text {
 namespace {
 
@@ -110,11 +112,6 @@ void append_lossy_utf8(std::string& out, std::string_view bytes) {
   }
 }
 
-bool is_white_space(char32_t c) {
-  return c == 0x20 || (c >= 0x09 && c <= 0x0d) || c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
-}
-
 bool is_number(char32_t c) {
   if (c < 0x80) return c >= '0' && c <= '9';
   const utf8proc_category_t k = category(c);
@@ -123,21 +120,24 @@ bool is_number(char32_t c) {
 
 bool is_punctuation(char32_t c) {
   if (c < 0x80) return (c >= 0x21 && c <= 0x2f) || (c >= 0x3a && c <= 0x40) || (c >= 0x5b && c <= 0x60) || (c >= 0x7b && c <= 0x7e);
+  if (c == 0x166d || c == 0x111c9) return true;  // were punctuation once
   const utf8proc_category_t k = category(c);
-  return k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO;
+  return k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO && !in_ranges(kNewerPunctuation, c);
 }
 
-bool is_control_or_unassigned(char32_t c) {
+bool is_control(char32_t c) {
   const utf8proc_category_t k = category(c);
-  return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_CO;
+  return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CO || (k == UTF8PROC_CATEGORY_CF && !in_ranges(kNewerFormats, c));
 }
 
 bool is_mark(char32_t c) {
   const utf8proc_category_t k = category(c);
-  return k >= UTF8PROC_CATEGORY_MN && k <= UTF8PROC_CATEGORY_ME;
+  return (k >= UTF8PROC_CATEGORY_MN && k <= UTF8PROC_CATEGORY_ME && !in_ranges(kNewerMarks, c)) || c == 0x1cf2 || c == 0x1cf3;
 }
 
-bool is_nonspacing_mark(char32_t c) { return category(c) == UTF8PROC_CATEGORY_MN; }
+bool is_nonspacing_mark(char32_t c) {
+  return (category(c) == UTF8PROC_CATEGORY_MN && !in_ranges(kNewerNonspacingMarks, c)) || c == 0x1734;
+}
 
 bool is_word(char32_t c) {
   if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -177,7 +177,7 @@ bool append_normalized(std::string& out, std::string_view text, NormalForm form)
   for (size_t i = 0; i < text.size();) {
     const Utf8Char c = utf8_at(text, i);
     i += c.size;
-    if (c.code < 0x80) {
+    if (c.code < 0x80 || in_ranges(kNewerDecompositions, c.code)) {
       codes.push_back(static_cast<utf8proc_int32_t>(c.code));
       continue;
     }
@@ -187,7 +187,9 @@ bool append_normalized(std::string& out, std::string_view text, NormalForm form)
     codes.insert(codes.end(), parts, parts + n);
   }
   // Canonical order: each run of combining marks sorted by class, equal classes in place. (The library's own sort is quadratic.)
-  const auto combining_class = [](utf8proc_int32_t c) { return c < 0x300 ? 0 : utf8proc_get_property(c)->combining_class; };
+  const auto combining_class = [](utf8proc_int32_t c) {
+    return c < 0x300 || in_ranges(kNewerMarks, static_cast<char32_t>(c)) ? 0 : utf8proc_get_property(c)->combining_class;
+  };
   for (size_t i = 0; i < codes.size();) {
     size_t end = i;
     while (end < codes.size() && combining_class(codes[end]) != 0) ++end;

@@ -35,10 +35,14 @@ size_t open_utf8_tail(std::string_view text);
 // Appends `bytes` with every ill-formed maximal subpart as one U+FFFD.
 void append_lossy_utf8(std::string& out, std::string_view bytes);
 
-bool is_white_space(char32_t c);          // White_Space
+// White_Space.
+constexpr bool is_white_space(char32_t c) {
+  if (c < 0x80) return c == 0x20 || (c >= 0x09 && c <= 0x0d);
+  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
 bool is_number(char32_t c);               // Nd, Nl, No
 bool is_punctuation(char32_t c);          // P*, and all ASCII symbols
-bool is_control_or_unassigned(char32_t c);  // Cc, Cf, Co
+bool is_control(char32_t c);              // Cc, Cf, Co
 bool is_mark(char32_t c);                 // Mn, Mc, Me
 bool is_nonspacing_mark(char32_t c);      // Mn
 bool is_word(char32_t c);                 // Alphabetic, M, Nd, Pc, Join_Control

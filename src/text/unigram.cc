@@ -12,7 +12,7 @@ void UnigramRun::reach(size_t end, size_t from, uint32_t id, double score) {
   node = {score, id, static_cast<uint32_t>(from)};
 }
 
-Status UnigramRun::encode(std::string_view piece, std::vector<int32_t>& out) {
+Status UnigramRun::encode_new_word(std::string_view piece, std::vector<int32_t>& out) {
   if (piece.size() >= kNoId) return Status::error(Code::out_of_capacity, "text too long");
   const uint32_t unknown = table_.header().model_unk;
   nodes_.assign(piece.size() + 1, {});

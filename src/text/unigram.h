@@ -11,10 +11,10 @@ namespace pteron::text {
 
 class UnigramRun final : public ModelRun {
  public:
-  explicit UnigramRun(const TokenTable& table) : table_(table), trie_(table.trie(Section::model_trie)) {}
-  Status encode(std::string_view piece, std::vector<int32_t>& out) override;
+  UnigramRun(const TokenTable& table, size_t text_size) : ModelRun(text_size), table_(table), trie_(table.trie(Section::model_trie)) {}
 
  private:
+  Status encode_new_word(std::string_view piece, std::vector<int32_t>& out) override;
   // The best way to reach a byte offset.
   struct Node {
     double score = 0;

@@ -4,11 +4,12 @@
 
 namespace pteron::text {
 
-WordPieceRun::WordPieceRun(const TokenTable& table) : table_(table), trie_(table.trie(Section::model_trie)) {
+WordPieceRun::WordPieceRun(const TokenTable& table, size_t text_size)
+    : ModelRun(text_size), table_(table), trie_(table.trie(Section::model_trie)) {
   inner_ = trie_.walk(TrieView::kRoot, table.subword_prefix());
 }
 
-Status WordPieceRun::encode(std::string_view piece, std::vector<int32_t>& out) {
+Status WordPieceRun::encode_new_word(std::string_view piece, std::vector<int32_t>& out) {
   const size_t before = out.size();
   bool known = count_characters(piece) <= table_.header().max_word_characters;
   for (size_t at = 0; known && at < piece.size();) {
@@ -37,7 +38,7 @@ Status WordPieceRun::encode(std::string_view piece, std::vector<int32_t>& out) {
   return {};
 }
 
-Status WordLevelRun::encode(std::string_view piece, std::vector<int32_t>& out) {
+Status WordLevelRun::encode_new_word(std::string_view piece, std::vector<int32_t>& out) {
   const uint32_t found = table_.find(piece);
   const uint32_t id = found != kNoId ? found : table_.header().model_unk;
   if (id < table_.size()) {

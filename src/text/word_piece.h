@@ -10,10 +10,10 @@ namespace pteron::text {
 
 class WordPieceRun final : public ModelRun {
  public:
-  explicit WordPieceRun(const TokenTable& table);
-  Status encode(std::string_view piece, std::vector<int32_t>& out) override;
+  WordPieceRun(const TokenTable& table, size_t text_size);
 
  private:
+  Status encode_new_word(std::string_view piece, std::vector<int32_t>& out) override;
   const TokenTable& table_;
   const TrieView trie_;
   uint32_t inner_ = TrieView::kDead;  // the node behind the prefix of all but a word's first token
@@ -21,10 +21,10 @@ class WordPieceRun final : public ModelRun {
 
 class WordLevelRun final : public ModelRun {
  public:
-  explicit WordLevelRun(const TokenTable& table) : table_(table) {}
-  Status encode(std::string_view piece, std::vector<int32_t>& out) override;
+  WordLevelRun(const TokenTable& table, size_t text_size) : ModelRun(text_size), table_(table) {}
 
  private:
+  Status encode_new_word(std::string_view piece, std::vector<int32_t>& out) override;
   const TokenTable& table_;
 };
 
