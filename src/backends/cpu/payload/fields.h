@@ -7,7 +7,7 @@ namespace pteron::cpu_backend {
 
 template <class A>
 void fields(A& a, TensorRef& t) {
-  a("key", t.key), a("packed", t.packed), a("encoding", t.encoding), a("rows", t.rows), a("cols", t.cols);
+  a("key", t.key), a("packed", t.packed), a("encoding", t.encoding), a("rows", t.rows), a("cols", t.cols), a("error", t.error);
 }
 template <class A>
 void fields(A& a, Argument& t) {

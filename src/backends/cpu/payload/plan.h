@@ -27,6 +27,7 @@ struct TensorRef {
   bool packed = true;
   PackedEncoding encoding = PackedEncoding::float32;
   uint32_t rows = 0, cols = 0;
+  float error = 0;  // relative root mean square error of the packed values; 0 where they are the source's own
   uint64_t bytes() const;
 };
 

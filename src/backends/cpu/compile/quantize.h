@@ -1,0 +1,12 @@
+// Groups of floats as integers with the scale that loses least.
+#pragma once
+
+#include "backends/cpu/compile/block_values.h"
+
+namespace pteron::cpu_backend {
+
+// 32 floats as symmetric integers of `bits` (4 or 8). The scale, a float16, is the best of a search over how far the largest magnitude
+// is clipped, each candidate refitted by least squares; errors count by the square of the value, so large weights matter more.
+void quantize_group(const float* x, int bits, GroupValues& out);
+
+}  // namespace pteron::cpu_backend
