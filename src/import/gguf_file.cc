@@ -346,34 +346,29 @@ const GgufValue* GgufFile::value(std::string_view key) const {
   return entry == metadata_.end() ? nullptr : &entry->second;
 }
 
-Result<std::optional<int64_t>> GgufFile::integer(std::string_view key) const {
+template <class T, class F>
+Result<std::optional<T>> GgufFile::scalar(std::string_view key, const char* expected, F&& get) const {
   const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<int64_t>();
-  const std::optional<int64_t> result = integer_at(found->type, found->bytes.data());
-  if (!result) return wrong_kind(path(), key, "an integer below 2^63", *found);
+  if (found == nullptr) return std::optional<T>();
+  std::optional<T> result = get(*found);
+  if (!result) return wrong_kind(path(), key, expected, *found);
   return result;
+}
+
+Result<std::optional<int64_t>> GgufFile::integer(std::string_view key) const {
+  return scalar<int64_t>(key, "an integer below 2^63", [](const GgufValue& v) { return integer_at(v.type, v.bytes.data()); });
 }
 
 Result<std::optional<double>> GgufFile::number(std::string_view key) const {
-  const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<double>();
-  const std::optional<double> result = number_at(found->type, found->bytes.data());
-  if (!result) return wrong_kind(path(), key, "a number", *found);
-  return result;
+  return scalar<double>(key, "a number", [](const GgufValue& v) { return number_at(v.type, v.bytes.data()); });
 }
 
 Result<std::optional<bool>> GgufFile::boolean(std::string_view key) const {
-  const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<bool>();
-  if (found->type != GgufType::boolean) return wrong_kind(path(), key, "bool", *found);
-  return std::optional<bool>(found->bytes[0] != std::byte{0});
+  return scalar<bool>(key, "bool", [](const GgufValue& v) { return v.type == GgufType::boolean ? std::optional(v.bytes[0] != std::byte{0}) : std::nullopt; });
 }
 
 Result<std::optional<std::string>> GgufFile::string(std::string_view key) const {
-  const GgufValue* found = value(key);
-  if (found == nullptr) return std::optional<std::string>();
-  if (found->type != GgufType::string) return wrong_kind(path(), key, "string", *found);
-  return std::optional<std::string>(as_text(found->bytes));
+  return scalar<std::string>(key, "string", [](const GgufValue& v) { return v.type == GgufType::string ? std::optional<std::string>(as_text(v.bytes)) : std::nullopt; });
 }
 
 Result<std::vector<std::string>> GgufFile::strings(std::string_view key) const {

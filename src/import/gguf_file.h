@@ -64,6 +64,8 @@ class GgufFile {
   class Parser;
   const GgufValue* value(std::string_view key) const;
   template <class T, class F>
+  Result<std::optional<T>> scalar(std::string_view key, const char* expected, F&& get) const;
+  template <class T, class F>
   Result<std::vector<T>> list(std::string_view key, const char* expected, F&& at) const;
 
   std::shared_ptr<const FileBytes> file_;
