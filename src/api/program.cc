@@ -5,43 +5,12 @@
 
 #include "api/describe.h"
 #include "api/program_impl.h"
-#include "base/thread_pool.h"
 #include "builtin/run/builtin.h"
-#include "runtime/program.h"
 
 namespace pteron {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The tensors of a `.ptd` as the runtime asks for them.
-class FlatTensors final : public runtime::ExternalData {
- public:
-  explicit FlatTensors(format::FlatTensorFile file) : file_(std::move(file)) {}
-  std::optional<runtime::ExternalEntry> find(std::string_view key) const override {
-    const format::FlatTensor* tensor = file_.find(key);
-    if (tensor == nullptr) return std::nullopt;
-    runtime::ExternalEntry entry;
-    entry.bytes = tensor->bytes;
-    entry.has_layout = tensor->layout.has_value();
-    if (tensor->layout) {
-      entry.dtype = tensor->layout->dtype;
-      entry.sizes = tensor->layout->sizes;
-      entry.dim_order = tensor->layout->dim_order;
-    }
-    return entry;
-  }
-
- private:
-  format::FlatTensorFile file_;
-};
-
-// What a method loaded through the public interface leans on.
-struct MethodSupport {
-  std::shared_ptr<const Program::Impl> program;
-  ThreadPool threads;
-  explicit MethodSupport(std::shared_ptr<const Program::Impl> p, size_t count) : program(std::move(p)), threads(count) {}
-};
 
 Json describe_trust(const Trust& trust) {
   Json json = {{"state", trust_state_name(trust.state)}, {"program_bytes", trust.program_bytes}};
@@ -65,20 +34,11 @@ std::string constant_string(const format::VerifiedProgram& program, std::string_
 
 }  // namespace
 
-Program::Impl::Impl(package::Opened o) : opened(std::move(o)), methods(runtime::method_infos(opened.program)) {
-  for (const format::FlatTensorFile& file : opened.external) {
-    external_.push_back(std::make_unique<FlatTensors>(file));
-    external_pointers_.push_back(external_.back().get());
-  }
-}
-
-std::shared_ptr<const Program::Impl> Program::Impl::make(package::Opened opened) { return std::shared_ptr<const Impl>(new Impl(std::move(opened))); }
-
 runtime::LoadOptions Program::Impl::load_options() const {
   runtime::LoadOptions options;
   options.kernels = &builtin::builtin_kernels();
   options.backends = builtin::builtin_run_backends();
-  options.external = external_pointers_;
+  options.external = opened.external;
   return options;
 }
 
@@ -89,12 +49,12 @@ Program::~Program() = default;
 
 Result<Program> Program::open(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data) {
   PTERON_ASSIGN(package::Opened opened, package::open(path, policy, external_data));
-  return Program(Impl::make(std::move(opened)));
+  return Program(std::make_shared<const Impl>(std::move(opened)));
 }
 
 Result<Program> Program::from_bytes(std::span<const std::byte> bytes, const LoadPolicy& policy) {
   PTERON_ASSIGN(package::Opened opened, package::from_bytes(bytes, policy));
-  return Program(Impl::make(std::move(opened)));
+  return Program(std::make_shared<const Impl>(std::move(opened)));
 }
 
 const Trust& Program::trust() const { return impl_->opened.trust; }
@@ -116,11 +76,9 @@ std::vector<std::string> Program::named_data_keys() const {
 }
 
 Result<Method> Program::load(std::string_view method, const MethodOptions& options) const {
-  auto support = std::make_shared<MethodSupport>(impl_, options.threads);
   runtime::LoadOptions load = impl_->load_options();
   load.allocator = options.allocator;
-  load.threads = &support->threads;
-  load.keep_alive = support;
+  load.own_threads = options.threads;
   return runtime::load_method(impl_->opened.program, method, load);
 }
 

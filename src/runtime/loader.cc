@@ -195,7 +195,7 @@ Result<Method> load_method(const format::VerifiedProgram& program, std::string_v
   auto method = std::make_unique<Method::Impl>(program);
   method->info = describe_plan(*plan);
   method->memory.use(options.allocator != nullptr ? *options.allocator : host_allocator());
-  method->threads = options.threads != nullptr ? options.threads : &method->own_threads.emplace(1);
+  method->threads = options.threads != nullptr ? options.threads : &method->own_threads.emplace(options.own_threads);
   method->external.assign(options.external.begin(), options.external.end());
   Status status = check_external(options.external);
   if (status.ok()) status = load_values(*plan, options, *method);

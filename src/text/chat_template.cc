@@ -21,12 +21,14 @@ Value to_value(const dom::element& element) {
     case dom::element_type::STRING: return Value::string(std::string(element.get_string().value_unsafe()));
     case dom::element_type::ARRAY: {
       std::vector<Value> items;
-      for (const dom::element item : element.get_array().value_unsafe()) items.push_back(to_value(item));
+      const dom::array array = element.get_array().value_unsafe();
+      for (const dom::element item : array) items.push_back(to_value(item));
       return Value::list(std::move(items));
     }
     case dom::element_type::OBJECT: {
       Value dict = Value::make_dict();
-      for (const auto& [key, item] : element.get_object().value_unsafe()) dict.dict().set(Value::string(std::string(key)), to_value(item));
+      const dom::object object = element.get_object().value_unsafe();
+      for (const auto& [key, item] : object) dict.dict().set(Value::string(std::string(key)), to_value(item));
       return dict;
     }
   }
