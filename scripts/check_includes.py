@@ -42,6 +42,7 @@ BACKEND = {
 IMPLEMENTS = {"manifest": {"pteron/manifest.h"}, "package": {"pteron/manifest.h"}, "llm": {"pteron/manifest.h", "pteron/generation.h"}}
 # What tests, fuzz targets and benchmarks of a folder may use besides.
 TEST_EXTRA = {
+    "format": {"package"},
     "runtime": {"package", "kernels/portable"},
     "kernels/portable": {"runtime", "package", "format"},
     "llm": {"kernels/portable", "builtin"},

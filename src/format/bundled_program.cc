@@ -1,6 +1,8 @@
 #include "format/bundled_program.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "format/bundled_program_generated.h"
@@ -59,7 +61,7 @@ Offset<fb::Value> write_value(FlatBufferBuilder& builder, const BundledValue& va
   if (const auto* number = std::get_if<int64_t>(&value)) return finish_value(builder, fb::ValueUnion::Int, fb::CreateInt(builder, *number));
   if (const auto* flag = std::get_if<bool>(&value)) return finish_value(builder, fb::ValueUnion::Bool, fb::CreateBool(builder, *flag));
   if (const auto* number = std::get_if<double>(&value)) return finish_value(builder, fb::ValueUnion::Double, fb::CreateDouble(builder, *number));
-  const auto& tensor = std::get<BundledTensor>(value);
+  const BundledTensor& tensor = *std::get_if<BundledTensor>(&value);
   const auto sizes = builder.CreateVector(tensor.sizes);
   builder.ForceVectorAlignment(tensor.data.size(), 1, 16);
   const auto data = builder.CreateVector(reinterpret_cast<const uint8_t*>(tensor.data.data()), tensor.data.size());
@@ -117,8 +119,10 @@ Status check_bundle(const BundledProgram& bundle) {
     }
     return {};
   };
+  std::set<std::string_view> methods;
   for (const BundledSuite& suite : bundle.suites) {
     PTERON_TRY(check_name(suite.method, "method_name"));
+    if (!methods.insert(suite.method).second) return malformed("method_name", "one suite for a method", "two for '" + suite.method + "'", Code::invalid_argument);
     for (const BundledCase& test_case : suite.cases) {
       PTERON_TRY(check(test_case.inputs));
       PTERON_TRY(check(test_case.expected_outputs));
@@ -150,7 +154,7 @@ Status write_bundled_program(const BundledProgram& bundle, FileWriter& out) {
   PTERON_TRY(check_bundle(bundle));
   std::vector<const BundledSuite*> order;
   for (const BundledSuite& suite : bundle.suites) order.push_back(&suite);
-  std::stable_sort(order.begin(), order.end(), [](const BundledSuite* a, const BundledSuite* b) { return a->method < b->method; });
+  std::sort(order.begin(), order.end(), [](const BundledSuite* a, const BundledSuite* b) { return a->method < b->method; });
 
   FlatBufferBuilder builder(size_bound(bundle));
   std::vector<Offset<fb::BundledMethodTestSuite>> suites;

@@ -84,6 +84,8 @@ TEST_F(BundledProgramWriting, RefusesTensorsWithoutTheirData) {
   wrong.sizes = {-1, 3};
   bundle.suites[0].cases[0].inputs[1] = wrong;
   EXPECT_EQ(write(bundle).detail().field, "values[1].sizes[0]");
+  bundle.suites = {{"forward", {}}, {"forward", {}}};
+  EXPECT_EQ(write(bundle).detail().found, "two for 'forward'");
   bundle.suites = {{"", {}}};
   EXPECT_EQ(write(bundle).detail().field, "method_name");
 }

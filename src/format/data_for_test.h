@@ -16,10 +16,10 @@ namespace pteron::format {
 
 inline std::string data_path(const std::string& name) { return std::string(PTERON_TEST_DATA) + "/pte/" + name; }
 
-// {"valid": [...], "negative": [...]}
-inline nlohmann::json data_index() {
+// The entries of a section: "valid" or "negative".
+inline nlohmann::json data_index(const std::string& section) {
   std::ifstream in(data_path("index.json"));
-  return nlohmann::json::parse(in);
+  return nlohmann::json::parse(in)[section];
 }
 
 // A file in memory of exactly its size, so that a sanitizer sees a read past the end.

@@ -1,6 +1,8 @@
 // What the three readers of this folder share: FlatBuffers verification, and copying fields out with their paths in errors.
 #pragma once
 
+#include <flatbuffers/flatbuffers.h>
+
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -9,7 +11,6 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "flatbuffers/flatbuffers.h"
 #include "format/malformed.h"
 #include "format/program_layout.h"
 

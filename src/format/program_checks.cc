@@ -247,7 +247,7 @@ class PlanChecker {
       if (inside(jump->destination, instruction_count + 1)) return {};
       return index_error("destination_instruction", "instructions", jump->destination, instruction_count + 1);
     }
-    return value_at("value_index", std::get<FreeCall>(instruction).value);
+    return value_at("value_index", std::get_if<FreeCall>(&instruction)->value);
   }
 
   const Program& program_;

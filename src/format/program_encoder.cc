@@ -12,11 +12,6 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using flatbuffers::Vector;
 
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-
 // The vector of tables that `encode` makes of each item.
 template <class Items, class Encode>
 auto encode_each(FlatBufferBuilder& builder, const Items& items, Encode&& encode) {
@@ -45,47 +40,49 @@ Offset<fb::Tensor> encode_tensor(FlatBufferBuilder& builder, const Tensor& tenso
                           static_cast<fb::TensorShapeDynamism>(tensor.dynamism), extra);
 }
 
+// By get_if, since std::visit would bring in a way to abort.
 Offset<fb::EValue> encode_value(FlatBufferBuilder& builder, const Value& value) {
   const auto wrap = [&](fb::KernelTypes type, auto table) { return fb::CreateEValue(builder, type, table.Union()); };
-  return std::visit(
-      Overloaded{
-          [&](const None&) { return wrap(fb::KernelTypes::Null, fb::CreateNull(builder)); },
-          [&](int64_t number) { return wrap(fb::KernelTypes::Int, fb::CreateInt(builder, number)); },
-          [&](bool flag) { return wrap(fb::KernelTypes::Bool, fb::CreateBool(builder, flag)); },
-          [&](double number) { return wrap(fb::KernelTypes::Double, fb::CreateDouble(builder, number)); },
-          [&](const std::string& text) { return wrap(fb::KernelTypes::String, fb::CreateString(builder, builder.CreateString(text))); },
-          [&](const Tensor& tensor) { return wrap(fb::KernelTypes::Tensor, encode_tensor(builder, tensor)); },
-          [&](const IntList& list) {
-            const std::vector<int64_t> wide(list.items.begin(), list.items.end());
-            return wrap(fb::KernelTypes::IntList, fb::CreateIntList(builder, builder.CreateVector(wide)));
-          },
-          [&](const DoubleList& list) { return wrap(fb::KernelTypes::DoubleList, fb::CreateDoubleList(builder, builder.CreateVector(list.items))); },
-          [&](const BoolList& list) { return wrap(fb::KernelTypes::BoolList, fb::CreateBoolList(builder, builder.CreateVector(list.items))); },
-          [&](const TensorList& list) { return wrap(fb::KernelTypes::TensorList, fb::CreateTensorList(builder, builder.CreateVector(list.items))); },
-          [&](const OptionalTensorList& list) {
-            return wrap(fb::KernelTypes::OptionalTensorList, fb::CreateOptionalTensorList(builder, builder.CreateVector(list.items)));
-          },
-      },
-      value);
+  if (const auto* number = std::get_if<int64_t>(&value)) return wrap(fb::KernelTypes::Int, fb::CreateInt(builder, *number));
+  if (const auto* flag = std::get_if<bool>(&value)) return wrap(fb::KernelTypes::Bool, fb::CreateBool(builder, *flag));
+  if (const auto* number = std::get_if<double>(&value)) return wrap(fb::KernelTypes::Double, fb::CreateDouble(builder, *number));
+  if (const auto* tensor = std::get_if<Tensor>(&value)) return wrap(fb::KernelTypes::Tensor, encode_tensor(builder, *tensor));
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return wrap(fb::KernelTypes::String, fb::CreateString(builder, builder.CreateString(*text)));
+  }
+  if (const auto* list = std::get_if<IntList>(&value)) {
+    const std::vector<int64_t> wide(list->items.begin(), list->items.end());
+    return wrap(fb::KernelTypes::IntList, fb::CreateIntList(builder, builder.CreateVector(wide)));
+  }
+  if (const auto* list = std::get_if<DoubleList>(&value)) {
+    return wrap(fb::KernelTypes::DoubleList, fb::CreateDoubleList(builder, builder.CreateVector(list->items)));
+  }
+  if (const auto* list = std::get_if<BoolList>(&value)) {
+    return wrap(fb::KernelTypes::BoolList, fb::CreateBoolList(builder, builder.CreateVector(list->items)));
+  }
+  if (const auto* list = std::get_if<TensorList>(&value)) {
+    return wrap(fb::KernelTypes::TensorList, fb::CreateTensorList(builder, builder.CreateVector(list->items)));
+  }
+  if (const auto* list = std::get_if<OptionalTensorList>(&value)) {
+    return wrap(fb::KernelTypes::OptionalTensorList, fb::CreateOptionalTensorList(builder, builder.CreateVector(list->items)));
+  }
+  return wrap(fb::KernelTypes::Null, fb::CreateNull(builder));
 }
 
 Offset<fb::Instruction> encode_instruction(FlatBufferBuilder& builder, const Instruction& instruction) {
-  const auto wrap = [&](fb::InstructionArguments type, auto table) { return fb::CreateInstruction(builder, type, table.Union()); };
-  return std::visit(
-      Overloaded{
-          [&](const KernelCall& call) {
-            return wrap(fb::InstructionArguments::KernelCall, fb::CreateKernelCall(builder, call.op_index, builder.CreateVector(call.args)));
-          },
-          [&](const DelegateCall& call) {
-            return wrap(fb::InstructionArguments::DelegateCall, fb::CreateDelegateCall(builder, call.delegate_index, builder.CreateVector(call.args)));
-          },
-          [&](const MoveCall& move) { return wrap(fb::InstructionArguments::MoveCall, fb::CreateMoveCall(builder, move.from, move.to)); },
-          [&](const JumpFalseCall& jump) {
-            return wrap(fb::InstructionArguments::JumpFalseCall, fb::CreateJumpFalseCall(builder, jump.condition, jump.destination));
-          },
-          [&](const FreeCall& call) { return wrap(fb::InstructionArguments::FreeCall, fb::CreateFreeCall(builder, call.value)); },
-      },
-      instruction);
+  using Arguments = fb::InstructionArguments;
+  const auto wrap = [&](Arguments type, auto table) { return fb::CreateInstruction(builder, type, table.Union()); };
+  if (const auto* call = std::get_if<KernelCall>(&instruction)) {
+    return wrap(Arguments::KernelCall, fb::CreateKernelCall(builder, call->op_index, builder.CreateVector(call->args)));
+  }
+  if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
+    return wrap(Arguments::DelegateCall, fb::CreateDelegateCall(builder, call->delegate_index, builder.CreateVector(call->args)));
+  }
+  if (const auto* move = std::get_if<MoveCall>(&instruction)) return wrap(Arguments::MoveCall, fb::CreateMoveCall(builder, move->from, move->to));
+  if (const auto* jump = std::get_if<JumpFalseCall>(&instruction)) {
+    return wrap(Arguments::JumpFalseCall, fb::CreateJumpFalseCall(builder, jump->condition, jump->destination));
+  }
+  return wrap(Arguments::FreeCall, fb::CreateFreeCall(builder, std::get_if<FreeCall>(&instruction)->value));
 }
 
 Offset<fb::Operator> encode_operator(FlatBufferBuilder& builder, const Operator& op) {

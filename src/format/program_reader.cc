@@ -26,14 +26,14 @@ class ProgramReader {
   Status read_segments(const fb::Program& from, const ProgramLayout& layout, Program& to);
   Status read_offsets(const fb::SubsegmentOffsets& from, Subsegments& to);
   Status read_plan(const fb::ExecutionPlan& from, Plan& to);
-  Status read_value(const fb::EValue& from, Value& to);
+  Status read_value(const fb::EValue& from, std::vector<Value>& to);
   Status read_tensor(const fb::Tensor& from, Tensor& to);
   Status read_extra(const fb::ExtraTensorInfo& from, Tensor& to);
   Status read_int_list(const fb::IntList& from, IntList& to);
   Status read_operator(const fb::Operator& from, Operator& to);
   Status read_delegate(const fb::BackendDelegate& from, Delegate& to);
   Status read_chain(const fb::Chain& from, Chain& to);
-  Status read_instruction(const fb::Instruction& from, Instruction& to);
+  Status read_instruction(const fb::Instruction& from, std::vector<Instruction>& to);
 
   // The items of a list value, which must be there.
   template <class T>
@@ -110,7 +110,8 @@ Status ProgramReader::read_plan(const fb::ExecutionPlan& from, Plan& to) {
   PTERON_TRY(fields_.present(from.chains(), "chains"));
   PTERON_TRY(fields_.present(from.delegates(), "delegates"));
   PTERON_TRY(fields_.present(from.non_const_buffer_sizes(), "non_const_buffer_sizes"));
-  PTERON_TRY(fields_.each(from.values(), "values", [&](const fb::EValue& value, size_t) { return read_value(value, to.values.emplace_back()); }));
+  to.values.reserve(from.values()->size());
+  PTERON_TRY(fields_.each(from.values(), "values", [&](const fb::EValue& value, size_t) { return read_value(value, to.values); }));
   PTERON_TRY(fields_.numbers(from.inputs(), "inputs", to.inputs));
   PTERON_TRY(fields_.numbers(from.outputs(), "outputs", to.outputs));
   PTERON_TRY(fields_.each(from.operators(), "operators", [&](const fb::Operator& op, size_t) { return read_operator(op, to.operators.emplace_back()); }));
@@ -128,27 +129,33 @@ Status ProgramReader::read_plan(const fb::ExecutionPlan& from, Plan& to) {
   return {};
 }
 
-Status ProgramReader::read_value(const fb::EValue& from, Value& to) {
+// Appends a default T. Built in place, since assigning to a variant would bring in a way to abort.
+template <class T, class Variant>
+T& append(std::vector<Variant>& to) {
+  return *std::get_if<T>(&to.emplace_back(std::in_place_type<T>));
+}
+
+Status ProgramReader::read_value(const fb::EValue& from, std::vector<Value>& to) {
   const fb::KernelTypes type = from.val_type();
   if (type == fb::KernelTypes::NONE || type > fb::KernelTypes::MAX) return malformed("val_type", "1..11", std::to_string(static_cast<int>(type)));
-  if (type == fb::KernelTypes::Null) return {};
-  PTERON_TRY(fields_.present(from.val(), "val"));
+  if (type != fb::KernelTypes::Null) PTERON_TRY(fields_.present(from.val(), "val"));
   switch (type) {
-    case fb::KernelTypes::Int: to = from.val_as_Int()->int_val(); return {};
-    case fb::KernelTypes::Bool: to = from.val_as_Bool()->bool_val(); return {};
-    case fb::KernelTypes::Double: to = from.val_as_Double()->double_val(); return {};
-    case fb::KernelTypes::Tensor: return read_tensor(*from.val_as_Tensor(), to.emplace<Tensor>());
-    case fb::KernelTypes::String: return fields_.required_text(from.val_as_String()->string_val(), "string_val", to.emplace<std::string>());
-    case fb::KernelTypes::IntList: return read_int_list(*from.val_as_IntList(), to.emplace<IntList>());
-    case fb::KernelTypes::DoubleList: return items(from.val_as_DoubleList()->items(), to.emplace<DoubleList>().items);
+    case fb::KernelTypes::Null: append<None>(to); return {};
+    case fb::KernelTypes::Int: append<int64_t>(to) = from.val_as_Int()->int_val(); return {};
+    case fb::KernelTypes::Bool: append<bool>(to) = from.val_as_Bool()->bool_val(); return {};
+    case fb::KernelTypes::Double: append<double>(to) = from.val_as_Double()->double_val(); return {};
+    case fb::KernelTypes::Tensor: return read_tensor(*from.val_as_Tensor(), append<Tensor>(to));
+    case fb::KernelTypes::String: return fields_.required_text(from.val_as_String()->string_val(), "string_val", append<std::string>(to));
+    case fb::KernelTypes::IntList: return read_int_list(*from.val_as_IntList(), append<IntList>(to));
+    case fb::KernelTypes::DoubleList: return items(from.val_as_DoubleList()->items(), append<DoubleList>(to).items);
     case fb::KernelTypes::BoolList: {
       std::vector<uint8_t> bytes;
       PTERON_TRY(items(from.val_as_BoolList()->items(), bytes));
-      to.emplace<BoolList>().items.assign(bytes.begin(), bytes.end());
+      append<BoolList>(to).items.assign(bytes.begin(), bytes.end());
       return {};
     }
-    case fb::KernelTypes::TensorList: return items(from.val_as_TensorList()->items(), to.emplace<TensorList>().items);
-    default: return items(from.val_as_OptionalTensorList()->items(), to.emplace<OptionalTensorList>().items);
+    case fb::KernelTypes::TensorList: return items(from.val_as_TensorList()->items(), append<TensorList>(to).items);
+    default: return items(from.val_as_OptionalTensorList()->items(), append<OptionalTensorList>(to).items);
   }
 }
 
@@ -215,11 +222,12 @@ Status ProgramReader::read_delegate(const fb::BackendDelegate& from, Delegate& t
 
 Status ProgramReader::read_chain(const fb::Chain& from, Chain& to) {
   PTERON_TRY(fields_.present(from.instructions(), "instructions"));
+  to.instructions.reserve(from.instructions()->size());
   return fields_.each(from.instructions(), "instructions",
-                      [&](const fb::Instruction& instruction, size_t) { return read_instruction(instruction, to.instructions.emplace_back()); });
+                      [&](const fb::Instruction& instruction, size_t) { return read_instruction(instruction, to.instructions); });
 }
 
-Status ProgramReader::read_instruction(const fb::Instruction& from, Instruction& to) {
+Status ProgramReader::read_instruction(const fb::Instruction& from, std::vector<Instruction>& to) {
   const auto arguments = [&](const flatbuffers::Vector<int32_t>* args, std::vector<int32_t>& into) -> Status {
     PTERON_TRY(fields_.present(args, "args"));
     return fields_.numbers(args, "args", into);
@@ -231,26 +239,26 @@ Status ProgramReader::read_instruction(const fb::Instruction& from, Instruction&
   PTERON_TRY(fields_.present(from.instr_args(), "instr_args"));
   switch (type) {
     case fb::InstructionArguments::KernelCall: {
-      auto& call = to.emplace<KernelCall>();
+      auto& call = append<KernelCall>(to);
       call.op_index = from.instr_args_as_KernelCall()->op_index();
       return arguments(from.instr_args_as_KernelCall()->args(), call.args);
     }
     case fb::InstructionArguments::DelegateCall: {
-      auto& call = to.emplace<DelegateCall>();
+      auto& call = append<DelegateCall>(to);
       call.delegate_index = from.instr_args_as_DelegateCall()->delegate_index();
       return arguments(from.instr_args_as_DelegateCall()->args(), call.args);
     }
     case fb::InstructionArguments::MoveCall: {
       const fb::MoveCall* move = from.instr_args_as_MoveCall();
-      to = MoveCall{move->move_from(), move->move_to()};
+      append<MoveCall>(to) = {move->move_from(), move->move_to()};
       return {};
     }
     case fb::InstructionArguments::JumpFalseCall: {
       const fb::JumpFalseCall* jump = from.instr_args_as_JumpFalseCall();
-      to = JumpFalseCall{jump->cond_value_index(), jump->destination_instruction()};
+      append<JumpFalseCall>(to) = {jump->cond_value_index(), jump->destination_instruction()};
       return {};
     }
-    default: to = FreeCall{from.instr_args_as_FreeCall()->value_index()}; return {};
+    default: append<FreeCall>(to) = {from.instr_args_as_FreeCall()->value_index()}; return {};
   }
 }
 

@@ -31,7 +31,7 @@ Json describe(const Plan& plan) {
 }
 
 TEST(ProgramReader, ReadsWhatTheStockExporterWrites) {
-  for (const Json& entry : data_index()["valid"]) {
+  for (const Json& entry : data_index("valid")) {
     const std::string name = entry["file"];
     const auto bytes = file_bytes("valid/" + name);
     auto program = read_program(bytes);
@@ -55,7 +55,7 @@ Status read_any(const std::string& name, ByteSpan bytes) {
 }
 
 TEST(ProgramReader, RefusesMalformedFilesAndNamesTheField) {
-  for (const Json& entry : data_index()["negative"]) {
+  for (const Json& entry : data_index("negative")) {
     const std::string name = entry["file"];
     const auto bytes = file_bytes("negative/" + name);
     const Status status = read_any(name, bytes);

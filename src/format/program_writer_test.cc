@@ -125,7 +125,7 @@ TEST(ProgramWriter, EqualInputGivesEqualBytes) {
 }
 
 TEST(ProgramWriter, WritesAgainWhatItRead) {
-  for (const auto& entry : data_index()["valid"]) {
+  for (const auto& entry : data_index("valid")) {
     const std::string name = entry["file"];
     if (name == "asm.constants_inline.pte") continue;  // comes out with a segment
     auto first = package::open(data_path("valid/" + name));

@@ -51,11 +51,13 @@ Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const s
   if (checked.trust().state == Trust::State::valid || checked.trust().state == Trust::State::expired) threads.emplace();
   ThreadPool* pool = threads ? &*threads : nullptr;
   PTERON_TRY(checked.check_program(pool));
+  PTERON_TRY(checked.check_unchanged(file));
 
   std::vector<format::FlatTensorFile> external;
   for (const std::string& path : external_data) {
     PTERON_ASSIGN(FileBytes data, load(path, policy.mode));
     if (Status s = checked.check_external(file_name(path), data.bytes(), pool); !s.ok()) return std::move(s).in_file(path);
+    PTERON_TRY(checked.check_unchanged(data));
     PTERON_ASSIGN(format::FlatTensorFile opened, format::FlatTensorFile::open(std::move(data)));
     external.push_back(std::move(opened));
   }
