@@ -31,7 +31,7 @@ Result<ConstantPtr> constant_of_values(const Type& type, const std::vector<doubl
     std::byte* at = bytes->data() + i * width;
     const double v = values[i];
     const bool integral = type.dtype == ScalarType::Long || type.dtype == ScalarType::Int || type.dtype == ScalarType::Bool;
-    if (integral && !(std::fabs(v) < 1e9)) return Status::error(Code::invalid_data, "a constant's value does not fit its type", {.expected = to_string(type)});
+    if (integral && !(std::fabs(v) < (type.dtype == ScalarType::Long ? 9e15 : 2147483648.0))) return Status::error(Code::invalid_data, "a constant's value does not fit its type", {.expected = to_string(type)});
     switch (type.dtype) {
       case ScalarType::Long: store_unaligned(at, static_cast<int64_t>(v)); break;
       case ScalarType::Int: store_unaligned(at, static_cast<int32_t>(v)); break;

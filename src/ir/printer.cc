@@ -17,12 +17,29 @@ std::string name_text(const std::string& name) {
   return plain ? name : to_string(Attribute(name));
 }
 
+bool is_integral(ScalarType t) { return t == ScalarType::Long || t == ScalarType::Int || t == ScalarType::Bool; }
+
+Result<std::string> integers(const ConstantSource& source) {
+  std::vector<std::byte> bytes;
+  PTERON_TRY(source.stream([&](ByteSpan piece) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    return Status();
+  }));
+  std::vector<int64_t> values;
+  const size_t width = element_size(source.dtype());
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    const std::byte* from = bytes.data() + at;
+    values.push_back(width == 8 ? load_unaligned<int64_t>(from) : width == 4 ? load_unaligned<int32_t>(from) : static_cast<int64_t>(*from));
+  }
+  return "values " + to_string(Attribute(std::move(values)));
+}
+
 Result<std::string> contents(const Constant& constant) {
   const ConstantSource& source = *constant.source;
   if (!constant.digest.empty()) return "sha256 " + to_string(Attribute(constant.digest));
   const auto count = Type(source.dtype(), source.shape()).numel();
-  const bool readable = is_float(source.dtype()) || source.dtype() == ScalarType::Long || source.dtype() == ScalarType::Int || source.dtype() == ScalarType::Bool;
-  if (count && *count <= kMaxValues && readable) {
+  if (count && *count <= kMaxValues && is_integral(source.dtype())) return integers(source);
+  if (count && *count <= kMaxValues && is_float(source.dtype())) {
     std::vector<float> values(*count);
     if (*count > 0) PTERON_TRY(source.read_rows_f32(0, source.shape().empty() ? 1 : source.shape()[0], values.data()));
     return "values " + to_string(Attribute(std::vector<double>(values.begin(), values.end())));
