@@ -88,6 +88,7 @@ class ChatTemplate {
 
   struct Impl;
   explicit ChatTemplate(std::shared_ptr<const Impl> impl);
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
@@ -189,7 +190,8 @@ class Engine {
   GenerateOptions default_generation() const;
   /// Whether the tokenizer puts special tokens in front of a text by itself.
   Result<std::vector<TokenId>> encode_prompt(std::string_view text) const;
-  /// The ids of a conversation under the program's template; `variables` as in ChatTemplate::render.
+  /// The ids of a conversation under the program's template; `variables` as in ChatTemplate::render. Special tokens that a message spells out are
+  /// encoded as plain text.
   Result<std::vector<TokenId>> encode_chat(std::string_view variables, bool add_generation_prompt = true) const;
 
   Result<Session> new_session() const;

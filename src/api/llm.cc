@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/chat_encoding.h"
 #include "api/program_impl.h"
 #include "api/tokenizer_impl.h"
 #include "base/cpu.h"
@@ -156,12 +157,11 @@ Result<std::vector<TokenId>> Engine::encode_chat(std::string_view variables, boo
     return Status::error(Code::unsupported, "the program carries no chat template", {.file = {}, .field = "chat_template", .expected = "named data", .found = "none"});
   }
   if (!impl_->chat_template) return ChatTemplate::parse(impl_->engine->chat_template()).status();
-  TemplateOptions options;
+  text::RenderOptions options;
   options.add_generation_prompt = add_generation_prompt;
   if (const auto bos = impl_->tokenizer->bos()) options.bos_token = impl_->tokenizer->piece(*bos);
   if (const auto eos = impl_->tokenizer->eos()) options.eos_token = impl_->tokenizer->piece(*eos);
-  PTERON_ASSIGN(const std::string text, impl_->chat_template->render(variables, options));
-  return impl_->tokenizer->encode(text, {.parse_special = true, .add_special = false});
+  return api::encode_chat(*impl_->engine->tokenizer(), impl_->chat_template->impl().parsed, variables, options);
 }
 
 Result<Session> Engine::new_session() const {

@@ -1,0 +1,178 @@
+// Programs, methods, signatures.
+#include <memory>
+#include <optional>
+
+#include "pteron/program.h"
+#include "pteron/version.h"
+#include "python/bindings/convert.h"
+
+namespace pteron::python {
+namespace {
+
+py::dict trust_dict(const Trust& trust) {
+  py::dict out;
+  out["state"] = std::string(trust_state_name(trust.state));
+  out["passes"] = trust.verdict.ok();
+  out["algorithm"] = trust.algorithm ? py::object(py::str(std::string(algorithm_name(*trust.algorithm)))) : py::none();
+  out["key_id"] = trust.algorithm ? py::object(py::str(trust.key.hex())) : py::none();
+  out["counter"] = trust.counter;
+  out["signed_at"] = trust.signed_at ? py::object(py::int_(trust.signed_at->time_since_epoch().count())) : py::none();
+  out["not_after"] = trust.not_after ? py::object(py::int_(trust.not_after->time_since_epoch().count())) : py::none();
+  out["program_bytes"] = trust.program_bytes;
+  return out;
+}
+
+// A loaded method with the arrays that its inputs point into.
+class PyMethod {
+ public:
+  explicit PyMethod(Method method) : method_(std::move(method)) {
+    const MethodInfo& info = method_.info();
+    inputs_.resize(info.inputs.size());
+    outputs_.resize(info.outputs.size());
+    for (size_t i = 0; i < info.outputs.size(); ++i) {
+      const SlotInfo& slot = info.outputs[i];
+      if (slot.kind != ValueKind::tensor || slot.planned) continue;
+      outputs_[i].resize(slot.nbytes);
+      check(method_.bind_output(i, {slot.dtype, slot.sizes, slot.dim_order, outputs_[i].data(), outputs_[i].size()}));
+    }
+  }
+
+  const MethodInfo& info() const { return method_.info(); }
+
+  void set_input(size_t index, const py::object& value) {
+    if (index >= inputs_.size()) throw py::index_error("the method has " + std::to_string(inputs_.size()) + " inputs");
+    const SlotInfo& slot = info().inputs[index];
+    switch (slot.kind) {
+      case ValueKind::tensor: {
+        py::array array = py::module_::import("numpy").attr("ascontiguousarray")(value);
+        if (slot.dtype == ScalarType::BFloat16 && dtype_of(array.dtype()) == ScalarType::UInt16) array = array.view("uint16");
+        std::vector<int32_t> sizes;
+        TensorView view = view_of(array, sizes);
+        if (py::cast<py::array>(value).ndim() == 0) view.sizes = {};
+        if (slot.dtype == ScalarType::BFloat16 && view.dtype == ScalarType::UInt16) view.dtype = ScalarType::BFloat16;
+        check(method_.set_input(index, view));
+        inputs_[index] = array;  // used in place: stays alive until replaced
+        return;
+      }
+      case ValueKind::number_int: check(method_.set_input(index, value.cast<int64_t>())); return;
+      case ValueKind::number_double: check(method_.set_input(index, value.cast<double>())); return;
+      case ValueKind::boolean: check(method_.set_input(index, value.cast<bool>())); return;
+      case ValueKind::string: check(method_.set_input(index, std::string_view(value.cast<std::string>()))); return;
+      default: check(method_.set_input_none(index));
+    }
+  }
+
+  void execute() {
+    Status status;
+    {
+      const py::gil_scoped_release released;
+      status = method_.execute();
+    }
+    check(status);
+  }
+
+  py::object output(size_t index) const {
+    switch (method_.output_kind(index)) {
+      case ValueKind::tensor: return copy_of(unwrap(method_.output(index)));
+      case ValueKind::number_int: return py::int_(unwrap(method_.output_int(index)));
+      case ValueKind::number_double: return py::float_(unwrap(method_.output_double(index)));
+      case ValueKind::boolean: return py::bool_(unwrap(method_.output_bool(index)));
+      case ValueKind::string: return py::str(std::string(unwrap(method_.output_string(index))));
+      default: return py::none();
+    }
+  }
+
+  void reset() { check(method_.reset()); }
+
+ private:
+  Method method_;
+  std::vector<py::object> inputs_;
+  std::vector<std::vector<std::byte>> outputs_;
+};
+
+py::dict slot_dict(const SlotInfo& slot) {
+  static constexpr const char* kKinds[] = {"none", "tensor", "string", "double", "int", "bool", "list"};
+  py::dict out;
+  out["kind"] = kKinds[static_cast<size_t>(slot.kind)];
+  if (slot.kind == ValueKind::tensor) {
+    out["dtype"] = std::string(dtype_name(slot.dtype));
+    out["shape"] = py::tuple(py::cast(slot.sizes));
+    out["dynamic"] = slot.dynamic;
+    out["planned"] = slot.planned;
+  }
+  return out;
+}
+
+py::dict method_dict(const MethodInfo& info) {
+  py::dict out;
+  py::list inputs, outputs;
+  for (const SlotInfo& slot : info.inputs) inputs.append(slot_dict(slot));
+  for (const SlotInfo& slot : info.outputs) outputs.append(slot_dict(slot));
+  out["name"] = info.name;
+  out["inputs"] = inputs;
+  out["outputs"] = outputs;
+  out["delegates"] = info.delegates;
+  out["operators"] = info.operators;
+  out["constant"] = info.constant;
+  return out;
+}
+
+}  // namespace
+
+void bind_program(py::module_& module) {
+  module.attr("version") = PTERON_VERSION;
+  const auto checked = [](bool whole) {
+    return [whole](const std::string& path, const std::vector<std::string>& trust, bool require_signed, bool allow_expired, uint64_t minimum_counter, const std::vector<std::string>& data) {
+      const Policy policy = make_policy(trust, require_signed, allow_expired, minimum_counter, "mmap");
+      Result<Trust> result = [&] {
+        const py::gil_scoped_release released;
+        return whole ? verify_manifest(path, policy.policy, data) : pteron::check(path, policy.policy, data);
+      }();
+      const Trust trust_found = unwrap(std::move(result));
+      check(trust_found.verdict);
+      return trust_dict(trust_found);
+    };
+  };
+  using namespace py::literals;
+  module.def("check", checked(false), "path"_a, "trust"_a, "require_signed"_a, "allow_expired"_a, "minimum_counter"_a, "data"_a);
+  module.def("verify", checked(true), "path"_a, "trust"_a, "require_signed"_a, "allow_expired"_a, "minimum_counter"_a, "data"_a);
+
+  py::class_<PyMethod>(module, "Method")
+      .def("info", [](const PyMethod& self) { return method_dict(self.info()); })
+      .def("set_input", &PyMethod::set_input)
+      .def("execute", &PyMethod::execute)
+      .def("output", &PyMethod::output)
+      .def("reset", &PyMethod::reset);
+
+  py::class_<Program>(module, "Program")
+      .def(py::init([](const std::string& path, const std::vector<std::string>& trust, bool require_signed, bool allow_expired, uint64_t minimum_counter, const std::string& load,
+                       const std::vector<std::string>& data) {
+        const Policy policy = make_policy(trust, require_signed, allow_expired, minimum_counter, load);
+        Result<Program> program = [&] {
+          const py::gil_scoped_release released;
+          return Program::open(path, policy.policy, data);
+        }();
+        return unwrap(std::move(program));
+      }))
+      .def("trust", [](const Program& self) { return trust_dict(self.trust()); })
+      .def("methods",
+           [](const Program& self) {
+             py::list out;
+             for (const MethodInfo& info : self.methods()) out.append(method_dict(info));
+             return out;
+           })
+      .def("describe", &Program::describe, "instructions"_a = false)
+      .def("named_data_keys", &Program::named_data_keys)
+      .def("named_data",
+           [](const Program& self, const std::string& key) {
+             const auto bytes = unwrap(self.named_data(key));
+             return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def("load", [](const Program& self, const std::string& name, size_t threads) {
+        MethodOptions options;
+        options.threads = threads;
+        return std::make_unique<PyMethod>(unwrap(self.load(name, options)));
+      });
+}
+
+}  // namespace pteron::python
