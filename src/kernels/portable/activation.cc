@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "kernels/portable/convert.h"
 #include "kernels/portable/families.h"
 #include "kernels/portable/isa.h"
 #include "kernels/portable/pointwise.h"
@@ -120,8 +121,39 @@ Status logit(KernelContext& context, const Tensor& self, std::optional<double> e
   return pointwise(context, {self, bound}, {common}, kFloatLoops<LogitClamped, 2>, out);
 }
 
+// The first half of `dim` times the sigmoid of the second.
+Status glu(KernelContext& context, const Tensor& self, int64_t dim, Tensor& out) {
+  if (!is_float(self.dtype())) return bad_dtype("self", self.dtype());
+  PTERON_TRY(expect_dtype(out, self.dtype(), "out"));
+  if (self.rank() == 0) return bad("glu of a scalar");
+  PTERON_ASSIGN(const size_t d, wrap_dim(dim, self.rank()));
+  if (self.size(d) % 2 != 0) return bad("glu of an odd size", "dim", "", sizes_text(self.sizes()));
+  Sizes sizes(self.sizes());
+  sizes[d] /= 2;
+  PTERON_TRY(out.resize(sizes.span()));
+  Loops<2> loops;
+  for (size_t x = 0; x < out.rank(); ++x) loops.add(out.size(x), {out.stride(x), self.stride(x)});
+  const int64_t half = sizes[d] * self.stride(d);
+  const size_t grain = out.numel() < 16384 ? std::max<size_t>(out.numel(), 1) : 4096;
+  context.threads().parallel_for(out.numel(), grain, [&](size_t begin, size_t end) {
+    constexpr int64_t kRun = 256;
+    double a[kRun], b[kRun];
+    loops.for_each_run(static_cast<int64_t>(begin), static_cast<int64_t>(end), [&](const auto& offsets, int64_t length) {
+      for (int64_t at = 0; at < length; at += kRun) {
+        const int64_t n = std::min(kRun, length - at), step = loops.inner_stride(1), from = offsets[1] + at * step;
+        load_run<double>(self.dtype(), self.data(), from, step, n, a);
+        load_run<double>(self.dtype(), self.data(), from + half, step, n, b);
+        for (int64_t i = 0; i < n; ++i) a[i] *= 1 / (1 + std::exp(-b[i]));
+        store_run<double>(out.dtype(), a, n, out.data(), offsets[0] + at * loops.inner_stride(0), loops.inner_stride(0));
+      }
+    });
+  });
+  return {};
+}
+
 constexpr Kernel kKernels[] = {
     make_kernel<&gelu>("aten::gelu.out"),
+    make_kernel<&glu>("aten::glu.out"),
     make_kernel<&elu>("aten::elu.out"),
     make_kernel<&leaky_relu>("aten::leaky_relu.out"),
     make_kernel<&hardtanh>("aten::hardtanh.out"),

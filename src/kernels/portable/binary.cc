@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/portable/complex.h"
 #include "kernels/portable/families.h"
 #include "kernels/portable/pointwise.h"
 
@@ -140,6 +141,12 @@ template <class Op>
 Status with_number(KernelContext& context, const Tensor& self, Scalar other, Tensor& out) {
   return pointwise(context, {self, other}, {promote(self, other)}, kAllLoops<Op, 2>, out);
 }
+// Products also take complex tensors.
+Status mul(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  if (!is_complex(self.dtype()) && !is_complex(other.dtype())) return binary<Mul>(context, self, other, out);
+  return complex_binary(self, other, [](std::complex<double> a, std::complex<double> b) { return a * b; }, out);
+}
+
 template <class Op>
 Status binary_in_float(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
   return pointwise(context, {self, other}, {to_float(promote(self, other))}, kFloatLoops<Op, 2>, out);
@@ -200,7 +207,7 @@ constexpr Kernel kKernels[] = {
     make_kernel<&add_number<AddScaled>>("aten::add.Scalar_out"),
     make_kernel<&add_number<SubScaled>>("aten::sub.Scalar_out"),
     make_kernel<&add_number<ReverseSubScaled>>("aten::rsub.Scalar_out"),
-    make_kernel<&binary<Mul>>("aten::mul.out"),
+    make_kernel<&mul>("aten::mul.out"),
     make_kernel<&with_number<Mul>>("aten::mul.Scalar_out"),
     make_kernel<&binary_in_float<Div>>("aten::div.out"),
     make_kernel<&div_number>("aten::div.Scalar_out"),

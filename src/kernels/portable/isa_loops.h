@@ -52,38 +52,29 @@ inline void dot_tile(const DotArgs& g, int64_t i, int64_t j) {
   }
 }
 
-// One row of a against kN rows of w with several accumulators each: reads w at the speed of memory.
-template <class V, class W, int kN>
-inline void dot_row(const DotArgs& g, int64_t i, int64_t j) {
-  constexpr int kSteps = 4;
-  const float* a = g.a + i * g.lda;
-  const W* w = static_cast<const W*>(g.w) + j * g.ldw;
-  typename V::Reg acc[kN][kSteps];
-  for (int y = 0; y < kN; ++y) {
-    for (int s = 0; s < kSteps; ++s) acc[y][s] = V::zero();
-  }
-  int64_t k = 0;
-  for (; k + kSteps * V::kLanes <= g.k; k += kSteps * V::kLanes) {
-    for (int s = 0; s < kSteps; ++s) {
-      const typename V::Reg column = V::load(a + k + s * V::kLanes);
-      for (int y = 0; y < kN; ++y) acc[y][s] = V::fma(column, V::load(w + y * g.ldw + k + s * V::kLanes), acc[y][s]);
-    }
-  }
-  for (; k + V::kLanes <= g.k; k += V::kLanes) {
-    for (int y = 0; y < kN; ++y) acc[y][0] = V::fma(V::load(a + k), V::load(w + y * g.ldw + k), acc[y][0]);
-  }
-  for (int y = 0; y < kN; ++y) {
-    float sum = V::sum(V::add(V::add(acc[y][0], acc[y][1]), V::add(acc[y][2], acc[y][3])));
-    for (int64_t t = k; t < g.k; ++t) sum += a[t] * widen(w[y * g.ldw + t]);
-    g.c[i * g.ldc + j + y] = sum + (g.bias != nullptr ? g.bias[j + y] : 0.0f);
-  }
-}
-
+// One row of a against the rows of w one after another: w is one long stream, which the processor fetches ahead best.
 template <class V, class W>
 void dot_rows(const DotArgs& g, int64_t i) {
-  int64_t j = 0;
-  for (; j + 2 <= g.n; j += 2) dot_row<V, W, 2>(g, i, j);
-  if (j < g.n) dot_row<V, W, 1>(g, i, j);
+  constexpr int kSteps = 8;
+  constexpr int64_t kAhead = 2048;  // bytes
+  const float* a = g.a + i * g.lda;
+  for (int64_t j = 0; j < g.n; ++j) {
+    const W* w = static_cast<const W*>(g.w) + j * g.ldw;
+    typename V::Reg acc[kSteps];
+    for (int s = 0; s < kSteps; ++s) acc[s] = V::zero();
+    int64_t k = 0;
+    for (; k + kSteps * V::kLanes <= g.k; k += kSteps * V::kLanes) {
+      for (size_t line = 0; line < kSteps * V::kLanes * sizeof(W); line += 64) {
+        __builtin_prefetch(reinterpret_cast<const char*>(w + k) + kAhead + line);
+      }
+      for (int s = 0; s < kSteps; ++s) acc[s] = V::fma(V::load(a + k + s * V::kLanes), V::load(w + k + s * V::kLanes), acc[s]);
+    }
+    for (; k + V::kLanes <= g.k; k += V::kLanes) acc[0] = V::fma(V::load(a + k), V::load(w + k), acc[0]);
+    for (int s = 1; s < kSteps; ++s) acc[0] = V::add(acc[0], acc[s]);
+    float sum = V::sum(acc[0]);
+    for (int64_t t = k; t < g.k; ++t) sum += a[t] * widen(w[t]);
+    g.c[i * g.ldc + j] = sum + (g.bias != nullptr ? g.bias[j] : 0.0f);
+  }
 }
 
 // Columns [from, to) of kM rows.
