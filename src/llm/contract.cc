@@ -41,13 +41,14 @@ std::string_view name_of(const std::array<Word<T>, N>& words, T value) {
 // An object of the file together with the path that errors name.
 class Fields {
  public:
-  static Result<Fields> of(const Json& value, std::string path) {
+  // `path` must outlive the object where it has a parent.
+  static Result<Fields> of(const Json& value, JsonPath path) {
     PTERON_TRY(json_expect(value, Json::Kind::object, path));
-    return Fields(value, std::move(path));
+    return Fields(value, path);
   }
 
   bool has(std::string_view key) const { return object_->find(key) != nullptr; }
-  std::string at(std::string_view key) const { return json_path(path_, key); }
+  JsonPath at(std::string_view key) const { return path_.member(key); }
 
   Status size(std::string_view key, int64_t& out) const {
     PTERON_ASSIGN(const Json* value, json_member(*object_, key, path_));
@@ -102,24 +103,26 @@ class Fields {
   template <class T, class Read>
   Status each(std::string_view key, std::vector<T>& out, Read&& read) const {
     PTERON_ASSIGN(const Json* items, array(key));
+    const JsonPath here = at(key);
     out.resize(items->items().size());
     for (size_t i = 0; i < out.size(); ++i) {
-      PTERON_ASSIGN(const Fields element, of(items->items()[i], json_path(at(key), i)));
+      PTERON_ASSIGN(const Fields element, of(items->items()[i], here.element(i)));
       PTERON_TRY(read(element, out[i]));
     }
     return {};
   }
 
  private:
-  Fields(const Json& object, std::string path) : object_(&object), path_(std::move(path)) {}
+  Fields(const Json& object, JsonPath path) : object_(&object), path_(path) {}
   const Json* object_;
-  std::string path_;
+  JsonPath path_;
 };
 
 Status read_shape(const Fields& fields, std::vector<int64_t>& out) {
   PTERON_ASSIGN(const Json* sizes, fields.array("shape"));
+  const JsonPath path = fields.at("shape");
   for (size_t i = 0; i < sizes->items().size(); ++i) {
-    PTERON_ASSIGN(const int64_t size, json_size(sizes->items()[i], json_path(fields.at("shape"), i)));
+    PTERON_ASSIGN(const int64_t size, json_size(sizes->items()[i], path.element(i)));
     out.push_back(size);
   }
   return {};
@@ -178,7 +181,7 @@ Status read_rope_table(const Fields& fields, RopeTable& out) {
   for (size_t i = 0; i < values->items().size(); ++i) {
     const Json& value = values->items()[i];
     if (!value.is(Json::Kind::number) && !value.is(Json::Kind::integer)) {
-      return json_error(json_path(fields.at("inverse_frequencies"), i), "a number", value);
+      return json_error(fields.at("inverse_frequencies").element(i), "a number", value);
     }
     out.inverse_frequencies.push_back(value.number());
   }
@@ -193,7 +196,7 @@ Status read_rope(const Fields& fields, RopeSpec& out) {
     const Json& value = layers->items()[i];
     auto& layer = out.layers.emplace_back();
     if (value.is(Json::Kind::null)) continue;
-    const std::string path = json_path(fields.at("layers"), i);
+    const JsonPath array = fields.at("layers"), path = array.element(i);
     PTERON_ASSIGN(const int64_t table, json_size(value, path));
     if (table >= static_cast<int64_t>(out.tables.size())) return json_error(path, "the index of a table, or null", value);
     layer = static_cast<uint32_t>(table);
@@ -205,9 +208,9 @@ Status read_requires(const Fields& fields) {
   if (!fields.has("requires")) return {};
   PTERON_ASSIGN(const Json* features, fields.array("requires"));
   for (size_t i = 0; i < features->items().size(); ++i) {
-    const std::string path = json_path("requires", i);
+    const JsonPath array = fields.at("requires"), path = array.element(i);
     PTERON_ASSIGN(const std::string_view feature, json_string(features->items()[i], path));
-    return Status::error(Code::unsupported, "the contract requires an unknown feature", {"", path, "a known feature (there are none)", std::string(feature)});
+    return Status::error(Code::unsupported, "the contract requires an unknown feature", {"", path.text(), "a known feature (there are none)", std::string(feature)});
   }
   return {};
 }
@@ -266,7 +269,7 @@ int64_t Contract::largest_rows() const {
 
 Result<ContractId> identify_contract(std::string_view json) {
   PTERON_ASSIGN(const Json root, Json::parse(json));
-  PTERON_ASSIGN(const Fields fields, Fields::of(root, ""));
+  PTERON_ASSIGN(const Fields fields, Fields::of(root, {}));
   ContractId id;
   PTERON_TRY(read_identity(fields, id));
   return id;
@@ -274,7 +277,7 @@ Result<ContractId> identify_contract(std::string_view json) {
 
 Result<Contract> parse_contract(std::string_view json) {
   PTERON_ASSIGN(const Json root, Json::parse(json));
-  PTERON_ASSIGN(const Fields fields, Fields::of(root, ""));
+  PTERON_ASSIGN(const Fields fields, Fields::of(root, {}));
   Contract contract;
   PTERON_TRY(read_contract(fields, contract));
   return contract;

@@ -112,7 +112,7 @@ TEST(ContractValidate, RulesBetweenValues) {
   };
   EXPECT_EQ(field_with([](auto& o) { o["pad_token"] = 13; }), "pad_token");
   EXPECT_EQ(field_with([](auto& o) { o["methods"].erase(1); }), "methods");
-  EXPECT_EQ(field_with([](auto& o) { o["methods"][0]["role"] = "decode"; }), "methods[1].role");
+  EXPECT_EQ(field_with([](auto& o) { o["methods"][1]["role"] = "prefill"; }), "methods[1].role");
   EXPECT_EQ(field_with([](auto& o) { o["methods"][0]["name"] = "decode"; }), "methods[1].name");
   EXPECT_EQ(field_with([](auto& o) { o["methods"][0]["rows"] = 25; }), "methods[0].rows");
   EXPECT_EQ(field_with([](auto& o) { o["methods"][0]["rows"] = 1; }), "methods[0].rows");

@@ -15,7 +15,7 @@ bool present(const Json& root, std::string_view key) {
   return value != nullptr && !value->is(Json::Kind::null);
 }
 
-Result<TokenId> token(const Json& value, std::string_view path) {
+Result<TokenId> token(const Json& value, const JsonPath& path) {
   PTERON_ASSIGN(const int64_t id, json_size(value, path));
   if (id > std::numeric_limits<TokenId>::max()) return json_error(path, "a token id", value);
   return static_cast<TokenId>(id);
@@ -24,29 +24,30 @@ Result<TokenId> token(const Json& value, std::string_view path) {
 Status read_number(const Json& root, std::string_view key, std::optional<double>& out) {
   if (!present(root, key)) return {};
   const Json& value = *root.find(key);
-  if (!value.is(Json::Kind::number) && !value.is(Json::Kind::integer)) return json_error(key, "a number", value);
+  if (!value.is(Json::Kind::number) && !value.is(Json::Kind::integer)) return json_error(JsonPath{nullptr, key, 0}, "a number", value);
   out = value.number();
   return {};
 }
 
 Status read_token(const Json& root, std::string_view key, std::optional<TokenId>& out) {
   if (!present(root, key)) return {};
-  PTERON_ASSIGN(out, token(*root.find(key), key));
+  PTERON_ASSIGN(out, token(*root.find(key), JsonPath{nullptr, key, 0}));
   return {};
 }
 
 // One id or a list of them.
 Status read_eos(const Json& root, std::vector<TokenId>& out) {
   constexpr std::string_view kKey = "eos_token_id";
+  const JsonPath path{nullptr, kKey, 0};
   if (!present(root, kKey)) return {};
   const Json& value = *root.find(kKey);
   if (!value.is(Json::Kind::array)) {
-    PTERON_ASSIGN(const TokenId id, token(value, kKey));
+    PTERON_ASSIGN(const TokenId id, token(value, path));
     out.push_back(id);
     return {};
   }
   for (size_t i = 0; i < value.items().size(); ++i) {
-    PTERON_ASSIGN(const TokenId id, token(value.items()[i], json_path(kKey, i)));
+    PTERON_ASSIGN(const TokenId id, token(value.items()[i], path.element(i)));
     out.push_back(id);
   }
   return {};
@@ -56,7 +57,7 @@ Status read_eos(const Json& root, std::vector<TokenId>& out) {
 
 Result<GenerationConfig> parse_generation_config(std::string_view json) {
   PTERON_ASSIGN(const Json root, Json::parse(json));
-  PTERON_TRY(json_expect(root, Json::Kind::object, ""));
+  PTERON_TRY(json_expect(root, Json::Kind::object, {}));
   GenerationConfig out;
   PTERON_TRY(read_eos(root, out.eos_tokens));
   PTERON_TRY(read_token(root, "bos_token_id", out.bos_token));
@@ -67,11 +68,11 @@ Result<GenerationConfig> parse_generation_config(std::string_view json) {
   PTERON_TRY(read_number(root, "typical_p", out.typical_p));
   PTERON_TRY(read_number(root, "repetition_penalty", out.repetition_penalty));
   if (present(root, "top_k")) {
-    PTERON_ASSIGN(out.top_k, json_size(*root.find("top_k"), "top_k"));
+    PTERON_ASSIGN(out.top_k, json_size(*root.find("top_k"), JsonPath{nullptr, "top_k", 0}));
   }
   if (present(root, "do_sample")) {
     const Json& value = *root.find("do_sample");
-    if (!value.is(Json::Kind::boolean)) return json_error("do_sample", "true or false", value);
+    if (!value.is(Json::Kind::boolean)) return json_error(JsonPath{nullptr, "do_sample", 0}, "true or false", value);
     out.do_sample = value.boolean();
   }
   return out;

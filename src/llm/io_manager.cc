@@ -5,18 +5,10 @@
 #include "llm/hf_static.h"
 
 namespace pteron::llm {
-namespace {
 
-Status cannot(std::string_view what) {
-  return Status::error(Code::unsupported, "this contract has no such session operation", {"", std::string(what), "", ""});
+Status IoManager::unsupported(std::string_view operation) {
+  return Status::error(Code::unsupported, "this contract has no such session operation", {"", std::string(operation), "", ""});
 }
-
-}  // namespace
-
-Status IoManager::copy_from(const IoManager&, size_t) { return cannot("fork"); }
-Status IoManager::save(size_t, const StateSink&) const { return cannot("snapshot"); }
-Status IoManager::load(size_t, ByteSpan) { return cannot("restore"); }
-Status IoManager::evict(size_t, size_t, size_t) { return cannot("evict"); }
 
 IoManagerRegistry IoManagerRegistry::with_defaults() {
   IoManagerRegistry registry;

@@ -58,15 +58,19 @@ class IoManager {
   // Whether a query at `position` could still see every key it may see. A pure query.
   virtual Status can_rewind(size_t position) const = 0;
   // Takes over the first `position` committed tokens of a manager of the same program.
-  virtual Status copy_from(const IoManager& other, size_t position);
+  virtual Status copy_from(const IoManager& other, size_t position) { (void)other, (void)position; return unsupported("fork"); }
   // The state of the caches with `position` committed tokens, and back. `load` checks all of `state` before it changes anything.
-  virtual Status save(size_t position, const StateSink& sink) const;
-  virtual Status load(size_t position, ByteSpan state);
+  virtual Status save(size_t position, const StateSink& sink) const { (void)position, (void)sink; return unsupported("snapshot"); }
+  virtual Status load(size_t position, ByteSpan state) { (void)position, (void)state; return unsupported("restore"); }
   // Takes the tokens [from, to) of `position` committed ones out of the caches and moves those behind them down.
-  virtual Status evict(size_t position, size_t from, size_t to);
+  virtual Status evict(size_t position, size_t from, size_t to) { (void)position, (void)from, (void)to; return unsupported("evict"); }
 
   // The caches, for reading and writing; whoever wrote to them resets before relying on `append` again.
   virtual std::span<const CacheView> caches() { return {}; }
+
+ private:
+  // Virtual functions stay inline, so that applications with RTTI can derive from a library without.
+  static Status unsupported(std::string_view operation);
 };
 
 struct ManagerOptions {

@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr size_t kMaxDepth = 32;
 
-Status syntax_error(std::string_view path, std::string_view found) {
-  return Status::error(Code::invalid_data, "malformed JSON", {"", std::string(path), "valid JSON", std::string(found)});
+Status syntax_error(const JsonPath& path, std::string_view found) {
+  return Status::error(Code::invalid_data, "malformed JSON", {"", path.text(), "valid JSON", std::string(found)});
 }
 
 // A printable, short form of text from the file.
@@ -65,7 +65,7 @@ struct Json::Builder {
   using Value = simdjson::ondemand::value;
 
   // The scalar kinds; `token` is the value's text as it stands.
-  static Status scalar(std::string_view token, Json& out, const std::string& path) {
+  static Status scalar(std::string_view token, Json& out, const JsonPath& path) {
     if (token == "true" || token == "false") {
       out.kind_ = Kind::boolean;
       out.integer_ = token == "true";
@@ -82,7 +82,7 @@ struct Json::Builder {
     return {};
   }
 
-  static Status build(Value value, Json& out, const std::string& path, size_t depth) {
+  static Status build(Value value, Json& out, const JsonPath& path, size_t depth) {
     simdjson::ondemand::json_type type;
     if (value.type().get(type) != simdjson::SUCCESS) return syntax_error(path, "something else");
     if (type == simdjson::ondemand::json_type::string) return string(value, out, path);
@@ -93,7 +93,7 @@ struct Json::Builder {
     return scalar(trimmed(value.raw_json_token()), out, path);
   }
 
-  static Status string(Value value, Json& out, const std::string& path) {
+  static Status string(Value value, Json& out, const JsonPath& path) {
     std::string_view text;
     if (value.get_string().get(text) != simdjson::SUCCESS) return syntax_error(path, "a broken string");
     out.kind_ = Kind::string;
@@ -101,20 +101,20 @@ struct Json::Builder {
     return {};
   }
 
-  static Status array(Value value, Json& out, const std::string& path, size_t depth) {
+  static Status array(Value value, Json& out, const JsonPath& path, size_t depth) {
     out.kind_ = Kind::array;
     simdjson::ondemand::array items;
     if (value.get_array().get(items) != simdjson::SUCCESS) return syntax_error(path, "a broken array");
     for (auto item : items) {
       Value element;
-      const std::string here = json_path(path, out.items_.size());
+      const JsonPath here = path.element(out.items_.size());
       if (std::move(item).get(element) != simdjson::SUCCESS) return syntax_error(here, "a broken array");
       PTERON_TRY(build(element, out.items_.emplace_back(), here, depth + 1));
     }
     return {};
   }
 
-  static Status object(Value value, Json& out, const std::string& path, size_t depth) {
+  static Status object(Value value, Json& out, const JsonPath& path, size_t depth) {
     out.kind_ = Kind::object;
     simdjson::ondemand::object fields;
     if (value.get_object().get(fields) != simdjson::SUCCESS) return syntax_error(path, "a broken object");
@@ -123,30 +123,30 @@ struct Json::Builder {
       std::string_view name;
       if (std::move(item).get(field) != simdjson::SUCCESS) return syntax_error(path, "a broken object");
       if (field.unescaped_key().get(name) != simdjson::SUCCESS) return syntax_error(path, "a broken key");
-      const std::string key(name);
-      const std::string here = json_path(path, key);
-      if (out.find(key) != nullptr) return Status::error(Code::invalid_data, "duplicate key", {"", here, "one value", "a second one"});
-      PTERON_TRY(build(field.value(), out.members_.emplace_back(key, Json()).second, here, depth + 1));
+      const JsonPath here = path.member(name);
+      if (out.find(name) != nullptr) return Status::error(Code::invalid_data, "duplicate key", {"", here.text(), "one value", "a second one"});
+      if (out.members_.empty()) out.members_.reserve(8);
+      PTERON_TRY(build(field.value(), out.members_.emplace_back(name, Json()).second, here, depth + 1));
     }
     return {};
   }
 };
 
 Result<Json> Json::parse(std::string_view text) {
-  if (text.size() > kMaxBytes) return syntax_error("", "more than " + std::to_string(kMaxBytes) + " bytes");
+  if (text.size() > kMaxBytes) return syntax_error({}, "more than " + std::to_string(kMaxBytes) + " bytes");
   const simdjson::padded_string padded(text.data(), text.size());
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document;
   if (const auto error = parser.iterate(padded).get(document); error != simdjson::SUCCESS) {
-    return syntax_error("", simdjson::error_message(error));
+    return syntax_error({}, simdjson::error_message(error));
   }
   Json root;
   simdjson::ondemand::value value;
-  if (document.get_value().get(value) != simdjson::SUCCESS) return syntax_error("", "a document that is not an object or array");
-  PTERON_TRY(Builder::build(value, root, "", 0));
+  if (document.get_value().get(value) != simdjson::SUCCESS) return syntax_error({}, "a document that is not an object or array");
+  PTERON_TRY(Builder::build(value, root, {}, 0));
   // What follows the value starts where the document stands now.
   const char* rest = nullptr;
-  if (document.current_location().get(rest) == simdjson::SUCCESS) return syntax_error("", "text after the value");
+  if (document.current_location().get(rest) == simdjson::SUCCESS) return syntax_error({}, "text after the value");
   return root;
 }
 
@@ -168,6 +168,11 @@ const Json* Json::find(std::string_view key) const {
   return at == members_.end() ? nullptr : &at->second;
 }
 
+std::string JsonPath::text() const {
+  if (parent == nullptr) return std::string(key);
+  return key.empty() ? json_path(parent->text(), index) : json_path(parent->text(), key);
+}
+
 std::string json_path(std::string_view path, std::string_view key) {
   std::string out(path);
   if (!out.empty()) out += '.';
@@ -176,28 +181,28 @@ std::string json_path(std::string_view path, std::string_view key) {
 
 std::string json_path(std::string_view path, size_t index) { return std::string(path) + '[' + std::to_string(index) + ']'; }
 
-Status json_error(std::string_view path, std::string_view expected, const Json& found) {
-  return Status::error(Code::invalid_data, "wrong value", {"", std::string(path), std::string(expected), found.describe()});
+Status json_error(const JsonPath& path, std::string_view expected, const Json& found) {
+  return Status::error(Code::invalid_data, "wrong value", {"", path.text(), std::string(expected), found.describe()});
 }
 
-Result<int64_t> json_size(const Json& value, std::string_view path) {
+Result<int64_t> json_size(const Json& value, const JsonPath& path) {
   if (!value.is(Json::Kind::integer) || value.integer() < 0) return json_error(path, "a non-negative integer of at most 63 bits", value);
   return value.integer();
 }
 
-Result<std::string_view> json_string(const Json& value, std::string_view path) {
+Result<std::string_view> json_string(const Json& value, const JsonPath& path) {
   if (!value.is(Json::Kind::string)) return json_error(path, "a string", value);
   return std::string_view(value.string());
 }
 
-Status json_expect(const Json& value, Json::Kind kind, std::string_view path) {
+Status json_expect(const Json& value, Json::Kind kind, const JsonPath& path) {
   if (value.is(kind)) return {};
   return json_error(path, kind == Json::Kind::array ? "an array" : kind == Json::Kind::object ? "an object" : "another kind", value);
 }
 
-Result<const Json*> json_member(const Json& object, std::string_view key, std::string_view path) {
+Result<const Json*> json_member(const Json& object, std::string_view key, const JsonPath& path) {
   const Json* value = object.find(key);
-  if (value == nullptr) return Status::error(Code::invalid_data, "missing key", {"", json_path(path, key), "a value", "nothing"});
+  if (value == nullptr) return Status::error(Code::invalid_data, "missing key", {"", path.member(key).text(), "a value", "nothing"});
   return value;
 }
 

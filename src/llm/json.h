@@ -12,6 +12,17 @@
 
 namespace pteron::llm {
 
+// Where a value stands, as a chain of keys and indices that becomes text only when an error needs it. Points to its parent.
+struct JsonPath {
+  const JsonPath* parent = nullptr;
+  std::string_view key;  // of an object; empty: the element `index` of an array, or the root where there is no parent
+  size_t index = 0;
+
+  JsonPath member(std::string_view name) const { return {this, name, 0}; }
+  JsonPath element(size_t i) const { return {this, {}, i}; }
+  std::string text() const;  // "methods[0].inputs[3].shape[2]"
+};
+
 class Json {
  public:
   enum class Kind : uint8_t { null, boolean, integer, number, string, array, object };
@@ -43,15 +54,16 @@ class Json {
   std::vector<std::pair<std::string, Json>> members_;
 };
 
-// Typed access with errors that name `path`. `expected` texts are fixed, so that equal mistakes read alike.
-Result<int64_t> json_size(const Json& value, std::string_view path);            // a non-negative integer
-Result<std::string_view> json_string(const Json& value, std::string_view path);
-Status json_expect(const Json& value, Json::Kind kind, std::string_view path);
+// Typed access with errors that name the path. `expected` texts are fixed, so that equal mistakes read alike.
+Result<int64_t> json_size(const Json& value, const JsonPath& path);  // a non-negative integer
+Result<std::string_view> json_string(const Json& value, const JsonPath& path);
+Status json_expect(const Json& value, Json::Kind kind, const JsonPath& path);
 // The member `key` of the object at `path`, which must be there.
-Result<const Json*> json_member(const Json& object, std::string_view key, std::string_view path);
-// "path.key", or "key" where path is empty.
+Result<const Json*> json_member(const Json& object, std::string_view key, const JsonPath& path);
+Status json_error(const JsonPath& path, std::string_view expected, const Json& found);
+
+// The same paths as text: "path.key" ("key" where path is empty), "path[index]".
 std::string json_path(std::string_view path, std::string_view key);
 std::string json_path(std::string_view path, size_t index);
-Status json_error(std::string_view path, std::string_view expected, const Json& found);
 
 }  // namespace pteron::llm

@@ -49,12 +49,15 @@ TEST(Json, NestingIsBounded) {
 TEST(Json, AccessorsNameThePath) {
   auto parsed = Json::parse(R"({"n": -1, "h": 1e400, "s": 5})");
   ASSERT_TRUE(parsed.ok());
-  auto size = json_size(*parsed->find("n"), "x.n");
-  EXPECT_EQ(size.status().detail().field, "x.n");
+  const JsonPath x{nullptr, "x", 0}, list = x.element(2), n = list.member("n");
+  EXPECT_EQ(n.text(), "x[2].n");
+  auto size = json_size(*parsed->find("n"), n);
+  EXPECT_EQ(size.status().detail().field, "x[2].n");
   EXPECT_EQ(size.status().detail().found, "-1");
-  EXPECT_EQ(json_size(*parsed->find("h"), "h").status().detail().found, "1e400");
-  EXPECT_EQ(json_string(*parsed->find("s"), "s").status().detail().expected, "a string");
-  EXPECT_EQ(json_member(*parsed, "m", "x").status().detail().field, "x.m");
+  EXPECT_EQ(json_size(*parsed->find("h"), x).status().detail().found, "1e400");
+  EXPECT_EQ(json_string(*parsed->find("s"), x).status().detail().expected, "a string");
+  EXPECT_EQ(json_member(*parsed, "m", x).status().detail().field, "x.m");
+  EXPECT_EQ(json_member(*parsed, "m", {}).status().detail().field, "m");
 }
 
 }  // namespace

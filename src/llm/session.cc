@@ -248,6 +248,7 @@ Status Session::rewind(size_t position) {
   if (position == impl_->position()) return {};
   PTERON_TRY(impl_->manager->can_rewind(position));
   impl_->forget_logits();
+  if (position == 0) impl_->manager->reset();  // nothing is kept, so how far the rings were written no longer counts
   impl_->tokens.resize(position);
   return {};
 }

@@ -90,13 +90,10 @@ class TinyProgram final : public MethodSource {
 
   std::string contract_json() const {
     std::string methods, verify;
-    for (const auto& [name, method] : methods_) {
-      if (name == "verify") {
-        verify = ",\"verify\":" + method.json;
-      } else {
-        methods += (methods.empty() ? "" : ",") + method.json;
-      }
+    for (const char* name : {"prefill", "decode"}) {
+      if (const auto at = methods_.find(name); at != methods_.end()) methods += (methods.empty() ? "" : ",") + at->second.json;
     }
+    if (const auto at = methods_.find("verify"); at != methods_.end()) verify = ",\"verify\":" + at->second.json;
     std::string masks, layers;
     for (const bool sliding : {false, true}) {
       if (!has_kind(sliding)) continue;
