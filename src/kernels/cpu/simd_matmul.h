@@ -3,6 +3,7 @@
 //   kBlockRows, kBlockVectors  rows and vectors of a register block
 //   F, I, B, A             floats, int32, the bytes of kLanes x 4 integers, and the running sum of byte products (int16 or int32)
 //   dot(A, w, x), widen(A) byte products of unsigned w (below 64) and signed x; depth(bits) products fit into A before `widen`
+//   kPairs, pair_sums      whether two rows of x are multiplied at once, and how
 //   bytes8(raw), dot8(I, w, x), kZero8  the same for 8-bit weights: stored bytes to what dot8 wants, and the zero point of that
 // Everything is in an unnamed namespace: each file compiles its own copy for its own instruction set.
 #pragma once
@@ -63,11 +64,7 @@ struct ByteRecord {
 
 // The integer sums of blocks [kBegin, kEnd) for kRows rows of x and kVectors vectors of outputs.
 template <class V, int kBits, size_t kBegin, size_t kEnd, int kRows, int kVectors, class Record>
-PTERON_INLINE void block_sums(const Record& record, size_t vector, const int8_t* x, size_t stride, typename V::I (&sums)[kRows][kVectors]) {
-  if constexpr (V::kPairs && kRows % 2 == 0) {
-    V::template pair_sums<kBegin, kEnd, kRows, kVectors>(record, vector, x, stride, sums);
-    return;
-  }
+PTERON_INLINE void single_sums(const Record& record, size_t vector, const int8_t* x, size_t stride, typename V::I (&sums)[kRows][kVectors]) {
   constexpr size_t kDepth = kBits == 8 ? 1 : V::depth(kBits);
   typename V::A running[kRows][kVectors];
 #pragma GCC unroll 8
@@ -92,6 +89,16 @@ PTERON_INLINE void block_sums(const Record& record, size_t vector, const int8_t*
         }
       }
     }
+  }
+}
+
+// The same, by the matrix product of two rows where the instruction set has one.
+template <class V, int kBits, size_t kBegin, size_t kEnd, int kRows, int kVectors, class Record>
+PTERON_INLINE void block_sums(const Record& record, size_t vector, const int8_t* x, size_t stride, typename V::I (&sums)[kRows][kVectors]) {
+  if constexpr (V::kPairs && kRows % 2 == 0) {
+    V::template pair_sums<kBegin, kEnd, kRows, kVectors>(record, vector, x, stride, sums);
+  } else {
+    single_sums<V, kBits, kBegin, kEnd, kRows, kVectors>(record, vector, x, stride, sums);
   }
 }
 
