@@ -29,13 +29,18 @@ int run_keygen(Context& context, const Options& options) {
   if (!options.passphrase_file.empty()) passphrase = passphrase_from_file(options.passphrase_file);
   else if (options.passphrase) passphrase = new_passphrase(options.output);
   if (const Status status = key->save(options.output, passphrase, options.force); !status.ok()) {
-    if (status.code() == Code::invalid_argument && !options.force && status.detail().found == "one") std::fprintf(stderr, "pteron: hint: --force replaces it\n");
+    if (status.code() == Code::invalid_argument && !options.force && status.detail().found == "one")
+      std::fprintf(stderr, "pteron: hint: --force replaces it\n");
     return fail(context, status);
   }
   if (const Status status = write_public(key->public_key(), options.public_output); !status.ok()) return fail(context, status);
   const std::string id = key->public_key().id().hex();
   if (context.json) {
-    return print_json({{"algorithm", options.algorithm}, {"key_id", id}, {"private_key", options.output}, {"public_key", options.public_output}, {"encrypted", passphrase != nullptr}});
+    return print_json({{"algorithm", options.algorithm},
+                       {"key_id", id},
+                       {"private_key", options.output},
+                       {"public_key", options.public_output},
+                       {"encrypted", passphrase != nullptr}});
   }
   std::printf("%s key %s\nprivate: %s%s\npublic:  %s\n", options.algorithm.c_str(), id.c_str(), options.output.c_str(),
               passphrase ? " (encrypted)" : " (not encrypted; readable by its owner alone)", options.public_output.c_str());
@@ -53,7 +58,8 @@ void add_keygen(CLI::App& app, Context& context) {
   verb.add_flag("--passphrase", options->passphrase, "encrypt the private key with a passphrase that is asked for");
   verb.add_option("--passphrase-file", options->passphrase_file, "encrypt it with the first line of this file");
   verb.add_flag("--force", options->force, "replace an existing private key");
-  finish_verb(verb, context, "pteron keygen -o maker.key.pem --public maker.pub.pem", [&context, options] { return run_keygen(context, *options); });
+  finish_verb(verb, context, "pteron keygen -o maker.key.pem --public maker.pub.pem",
+              [&context, options] { return run_keygen(context, *options); });
 }
 
 }  // namespace pteron::tools

@@ -25,7 +25,10 @@ std::string hex(std::span<const std::byte> bytes) {
 }
 
 Json statement_json(const SignedStatement& statement) {
-  Json json = {{"version", statement.version}, {"algorithm", algorithm_name(statement.algorithm)}, {"key_id", statement.key.hex()}, {"counter", statement.counter}};
+  Json json = {{"version", statement.version},
+               {"algorithm", algorithm_name(statement.algorithm)},
+               {"key_id", statement.key.hex()},
+               {"counter", statement.counter}};
   if (statement.signed_at) json["signed_at"] = time_text(*statement.signed_at);
   if (statement.not_after) json["not_after"] = time_text(*statement.not_after);
   json["chunk_bytes"] = statement.chunk_bytes;
@@ -35,8 +38,9 @@ Json statement_json(const SignedStatement& statement) {
 }
 
 int show_json(const Manifest& manifest) {
-  Json json = {{"file_bytes", manifest.file_bytes},       {"program_bytes", manifest.program_bytes},         {"signed_bytes", manifest.signed_bytes},
-               {"padding_bytes", manifest.padding_bytes}, {"signature_bytes", manifest.signature.size()}, {"signature", hex(manifest.signature)}};
+  Json json = {
+      {"file_bytes", manifest.file_bytes},       {"program_bytes", manifest.program_bytes},      {"signed_bytes", manifest.signed_bytes},
+      {"padding_bytes", manifest.padding_bytes}, {"signature_bytes", manifest.signature.size()}, {"signature", hex(manifest.signature)}};
   if (manifest.statement) json["statement"] = statement_json(*manifest.statement);
   for (const ExternalData& entry : manifest.external_data) {
     json["external_data"].push_back({{"name", entry.name}, {"bytes", entry.size}, {"digest", hex(entry.digest)}});
@@ -48,7 +52,8 @@ void show_text(const Manifest& manifest) {
   std::printf("program:   %llu bytes\n", static_cast<unsigned long long>(manifest.program_bytes));
   std::printf("signed:    %llu bytes, %llu of them digests\n", static_cast<unsigned long long>(manifest.signed_bytes),
               static_cast<unsigned long long>(manifest.signed_bytes - manifest.program_bytes));
-  std::printf("signature: %zu bytes, %s...\n", manifest.signature.size(), hex(std::span(manifest.signature).first(std::min<size_t>(8, manifest.signature.size()))).c_str());
+  std::printf("signature: %zu bytes, %s...\n", manifest.signature.size(),
+              hex(std::span(manifest.signature).first(std::min<size_t>(8, manifest.signature.size()))).c_str());
   if (!manifest.statement) {
     std::printf("statement: none; whoever checks must know algorithm and key\n");
     return;
@@ -57,10 +62,11 @@ void show_text(const Manifest& manifest) {
   std::printf("algorithm: %s\nkey:       %s\n", std::string(algorithm_name(statement.algorithm)).c_str(), statement.key.hex().c_str());
   if (statement.signed_at) std::printf("signed at: %s\n", time_text(*statement.signed_at).c_str());
   if (statement.not_after) std::printf("not after: %s\n", time_text(*statement.not_after).c_str());
-  std::printf("counter:   %llu\ntree:      %u chunks of %u bytes, root %s\n", static_cast<unsigned long long>(statement.counter), statement.leaf_count,
-              statement.chunk_bytes, hex(statement.root).c_str());
+  std::printf("counter:   %llu\ntree:      %u chunks of %u bytes, root %s\n", static_cast<unsigned long long>(statement.counter),
+              statement.leaf_count, statement.chunk_bytes, hex(statement.root).c_str());
   for (const ExternalData& entry : manifest.external_data) {
-    std::printf("data:      %s, %llu bytes, %s\n", entry.name.c_str(), static_cast<unsigned long long>(entry.size), hex(entry.digest).c_str());
+    std::printf("data:      %s, %llu bytes, %s\n", entry.name.c_str(), static_cast<unsigned long long>(entry.size),
+                hex(entry.digest).c_str());
   }
   std::printf("(read, not checked: `pteron verify` checks)\n");
 }
@@ -105,13 +111,15 @@ void add_manifest(CLI::App& app, Context& context) {
   CLI::App& strip = *verb.add_subcommand("strip", "take the manifest away: the original bytes");
   strip.add_option("FILE", options->file, "a signed file; replaced as a whole unless -o is given")->required();
   strip.add_option("-o,--output", options->output, "write the result here");
-  finish_verb(strip, context, "pteron manifest strip signed.pte -o model.pte", [&context, options] { return run_strip(context, *options); });
+  finish_verb(strip, context, "pteron manifest strip signed.pte -o model.pte",
+              [&context, options] { return run_strip(context, *options); });
 
   CLI::App& append = *verb.add_subcommand("append", "append a signature that was made elsewhere");
   append.add_option("FILE", options->file, "a program; replaced as a whole unless -o is given")->required();
   append.add_option("--signature-file", options->signature_file, "the signature, raw bytes (at most 512)")->required();
   append.add_option("-o,--output", options->output, "write the result here");
-  finish_verb(append, context, "pteron manifest append model.pte --signature-file model.sig", [&context, options] { return run_append(context, *options); });
+  finish_verb(append, context, "pteron manifest append model.pte --signature-file model.sig",
+              [&context, options] { return run_append(context, *options); });
 }
 
 }  // namespace pteron::tools

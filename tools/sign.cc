@@ -64,7 +64,8 @@ void add_sign(CLI::App& app, Context& context) {
   verb.add_option("--not-after", options->not_after, "when the signature expires: 2027-01-31, 2027-01-31T12:00:00Z or 90d");
   verb.add_flag("--no-time", options->no_time, "do not state the time of signing");
   verb.add_option("--data", options->data, "a .ptd file that belongs to the program, to sign with it (repeatable)");
-  finish_verb(verb, context, "pteron sign model.pte --key maker.key.pem --counter 3", [&context, options] { return run_sign(context, *options); });
+  finish_verb(verb, context, "pteron sign model.pte --key maker.key.pem --counter 3",
+              [&context, options] { return run_sign(context, *options); });
 }
 
 }  // namespace pteron::tools

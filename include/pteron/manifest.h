@@ -104,9 +104,9 @@ enum class LoadMode : uint8_t {
 /// What an application asks of a file before it is used. The keys must outlive the call that takes the policy.
 struct LoadPolicy {
   std::span<const PublicKey> trusted = {};  ///< keys whose signatures count
-  bool require_signed = false;         ///< refuse files without a valid signature by a trusted key
-  bool allow_expired = false;          ///< let files through whose signature is valid but past its not-after
-  uint64_t minimum_counter = 0;        ///< refuse validly signed files with a smaller counter
+  bool require_signed = false;              ///< refuse files without a valid signature by a trusted key
+  bool allow_expired = false;               ///< let files through whose signature is valid but past its not-after
+  uint64_t minimum_counter = 0;             ///< refuse validly signed files with a smaller counter
   LoadMode mode = LoadMode::map;
   std::optional<Time> now = {};  ///< when expiry is judged; the system's clock if not given
 };
@@ -131,7 +131,8 @@ struct Trust {
   /// hold, `Code::invalid_data` or `Code::unsupported` where the manifest cannot be read.
   ///
   /// Policy: without a manifest a file passes unless a signature is required. With one it passes if it is valid (or expired, where that is
-  /// allowed); an unknown key passes only if no signature is required and no keys are given at all. What is invalid or rolled back never passes.
+  /// allowed); an unknown key passes only if no signature is required and no keys are given at all. What is invalid or rolled back never
+  /// passes.
   Status verdict;
 };
 
@@ -182,7 +183,7 @@ struct Manifest {
 Result<Manifest> read_manifest(const std::string& path);
 
 struct SignOptions {
-  std::optional<Time> signed_at;           ///< not stated if not given, so that the same input gives the same bytes
+  std::optional<Time> signed_at;  ///< not stated if not given, so that the same input gives the same bytes
   std::optional<Time> not_after;
   uint64_t counter = 0;                    ///< a number that grows with each release, against roll-back
   std::vector<std::string> external_data;  ///< paths of data files to list by digest; names must be unique

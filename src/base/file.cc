@@ -60,7 +60,21 @@ Result<FileBytes> FileBytes::map_descriptor(int fd, size_t size, const std::stri
   if (address == MAP_FAILED) return os_error("cannot map", path, errno);
   result.kind_ = Kind::mapped;
   result.bytes_ = {static_cast<const std::byte*>(address), size};
+  struct stat info {};
+  if (::fstat(fd, &info) == 0) result.stamp_ = stamp_of(info);
   return result;
+}
+
+FileBytes::Stamp FileBytes::stamp_of(const struct stat& info) {
+  const auto nanoseconds = [](const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+  return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
+}
+
+bool FileBytes::unchanged() const {
+  struct stat info {};
+  if (kind_ != Kind::mapped || ::stat(path_.c_str(), &info) != 0) return true;
+  const Stamp now = stamp_of(info);
+  return now == stamp_ || now.inode != stamp_.inode || now.device != stamp_.device;
 }
 
 Result<FileBytes> FileBytes::copy(const std::string& path) {

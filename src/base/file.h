@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/status.h"
 
+struct stat;
+
 namespace pteron {
 
 // The bytes of a file (or of a caller), at an address that stays the same while the object or one moved from it lives.
@@ -34,18 +36,31 @@ class FileBytes {
   bool mapped() const { return kind_ == Kind::mapped; }
   const std::string& path() const { return path_; }  // empty for borrowed bytes
 
+  // For a mapped file: that nobody has written to it or cut it since, as far as the file system tells. A file that another one has replaced
+  // under its name is fine: the mapping keeps the old one. Always true for other bytes.
+  bool unchanged() const;
+
  private:
   friend class FileWriter;
   enum class Kind { borrowed, mapped, owned };
+  // What tells one state of a file from another.
+  struct Stamp {
+    uint64_t device = 0, inode = 0, size = 0;
+    int64_t modified = 0, changed = 0;  // nanoseconds
+    bool operator==(const Stamp&) const = default;
+  };
+  static Stamp stamp_of(const struct stat& info);
   static Result<FileBytes> map_descriptor(int fd, size_t size, const std::string& path);
   void swap(FileBytes& other) noexcept {
     std::swap(kind_, other.kind_);
     std::swap(bytes_, other.bytes_);
     std::swap(path_, other.path_);
+    std::swap(stamp_, other.stamp_);
   }
   Kind kind_ = Kind::borrowed;
   ByteSpan bytes_;
   std::string path_;
+  Stamp stamp_;
 };
 
 // A whole small text file, at most `limit` bytes.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 
 namespace pteron {
@@ -94,6 +95,21 @@ TEST_F(FileTest, WrittenBytesCanBeMappedBeforeMoreIsAppended) {
   EXPECT_EQ(as_text(first.bytes()), "first");
   EXPECT_EQ(*read_text_file(path("w")), "firstsecond");
   EXPECT_EQ(FileWriter::create("/dev/null")->map_written().code(), Code::invalid_argument);
+}
+
+TEST_F(FileTest, AMappingTellsThatItsFileChanged) {
+  ASSERT_TRUE(write_file(path("f"), as_bytes("before")).ok());
+  const FileBytes mapped = *FileBytes::map(path("f")), copied = *FileBytes::copy(path("f"));
+  EXPECT_TRUE(mapped.unchanged());
+  ASSERT_TRUE(write_file(path("f"), as_bytes("another")).ok());
+  EXPECT_TRUE(mapped.unchanged());  // replaced as a whole: the mapping is of the old file
+  const FileBytes again = *FileBytes::map(path("f"));
+  std::FILE* file = std::fopen(path("f").c_str(), "ab");
+  std::fputs("more", file);
+  std::fclose(file);
+  EXPECT_FALSE(again.unchanged());
+  EXPECT_TRUE(copied.unchanged());
+  EXPECT_TRUE(FileBytes::borrow(as_bytes("x")).unchanged());
 }
 
 TEST_F(FileTest, LimitOfTextFiles) {

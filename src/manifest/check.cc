@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "base/file.h"
 #include "manifest/key.h"
+#include "manifest/malformed.h"
 
 namespace pteron {
 
@@ -25,7 +25,8 @@ namespace manifest {
 namespace {
 
 Status refused(std::string_view what, std::string_view field = {}, std::string expected = {}, std::string found = {}) {
-  return Status::error(Code::refused, what, {.file = {}, .field = std::string(field), .expected = std::move(expected), .found = std::move(found)});
+  return Status::error(Code::refused, what,
+                       {.file = {}, .field = std::string(field), .expected = std::move(expected), .found = std::move(found)});
 }
 
 std::string seconds_text(Time time) { return std::to_string(time.time_since_epoch().count()) + " s after 1970"; }
@@ -40,8 +41,8 @@ Result<std::optional<FileLayout>> read_layout(ByteSpan file) {
   layout.block.program_bytes = footer->signed_bytes;
   const bool marked = has_marker(file.first(footer->signed_bytes));
   if (marked == footer->extension.empty()) {
-    return Status::error(Code::invalid_data, marked ? "the manifest's extension has been taken away" : "the manifest's digests have been taken away",
-                         {.file = {}, .field = marked ? "manifest.extension" : "manifest.digests", .expected = "both or none", .found = "one"});
+    return malformed(marked ? "the manifest's extension has been taken away" : "the manifest's digests have been taken away",
+                     marked ? "extension" : "digests", "both or none", "one");
   }
   if (marked) {
     PTERON_ASSIGN(layout.extension, parse_extension(footer->extension));
@@ -90,7 +91,8 @@ Status CheckedFile::establish_statement(const LoadPolicy& policy) {
     break;
   }
   if (!known) return {};
-  if (key_ == nullptr) return refused("the signature of the manifest does not hold", "manifest.extension", "a statement signed by key " + statement.key.hex());
+  if (key_ == nullptr)
+    return refused("the signature of the manifest does not hold", "manifest.extension", "a statement signed by key " + statement.key.hex());
   PTERON_TRY(check_seal());
   PTERON_TRY(check_root());
   trust_.state = Trust::State::valid;
@@ -111,7 +113,8 @@ Status CheckedFile::establish_opaque(const LoadPolicy& policy) {
     return {};
   }
   if (!possible) return {};
-  return refused("the signature does not hold", "manifest.signature", "the signature of a trusted key", std::to_string(signature.size()) + " bytes that are none");
+  return refused("the signature does not hold", "manifest.signature", "the signature of a trusted key",
+                 std::to_string(signature.size()) + " bytes that are none");
 }
 
 bool CheckedFile::statement_holds(const PublicKey& key) const {
@@ -141,16 +144,18 @@ void CheckedFile::judge(const LoadPolicy& policy) {
     if (trust_.not_after && *trust_.not_after < now) trust_.state = Trust::State::expired;
     if (trust_.counter < policy.minimum_counter) trust_.state = Trust::State::rolled_back;
     if (trust_.state == Trust::State::expired && !policy.allow_expired) {
-      trust_.verdict = refused("the signature has expired", "manifest.extension.not_after", "at least " + seconds_text(now), seconds_text(*trust_.not_after));
+      trust_.verdict = refused("the signature has expired", "manifest.extension.not_after", "at least " + seconds_text(now),
+                               seconds_text(*trust_.not_after));
     } else if (trust_.state == Trust::State::rolled_back) {
-      trust_.verdict = refused("the file is older than the policy allows", "manifest.extension.counter", "at least " + std::to_string(policy.minimum_counter),
-                               std::to_string(trust_.counter));
+      trust_.verdict = refused("the file is older than the policy allows", "manifest.extension.counter",
+                               "at least " + std::to_string(policy.minimum_counter), std::to_string(trust_.counter));
     }
   } else if (trust_.state == Trust::State::unsigned_file && policy.require_signed) {
     trust_.verdict = refused("the file is not signed", "manifest", "a signature by a trusted key", "no manifest");
   } else if (trust_.state == Trust::State::unknown_key && (policy.require_signed || !policy.trusted.empty())) {
     const bool named = trust_.key != KeyId{};
-    trust_.verdict = refused("no trusted key signed the file", "manifest", "a signature by a trusted key", named ? "key " + trust_.key.hex() : "an opaque signature");
+    trust_.verdict = refused("no trusted key signed the file", "manifest", "a signature by a trusted key",
+                             named ? "key " + trust_.key.hex() : "an opaque signature");
   }
 }
 
@@ -171,7 +176,10 @@ Status CheckedFile::check_range(uint64_t offset, uint64_t size) {
   if (key_ == nullptr || !layout_->extension || size == 0) return {};
   if (!range_inside(offset, size, trust_.program_bytes)) {
     return Status::error(Code::invalid_argument, "a range outside the program",
-                         {.file = {}, .field = {}, .expected = "at most " + std::to_string(trust_.program_bytes) + " bytes", .found = std::to_string(offset) + " + " + std::to_string(size)});
+                         {.file = {},
+                          .field = {},
+                          .expected = "at most " + std::to_string(trust_.program_bytes) + " bytes",
+                          .found = std::to_string(offset) + " + " + std::to_string(size)});
   }
   const SignedStatement& statement = layout_->extension->statement;
   checked_.resize(statement.leaf_count);
@@ -185,15 +193,25 @@ Status CheckedFile::check_range(uint64_t offset, uint64_t size) {
 Status CheckedFile::check_external(std::string_view name, ByteSpan bytes, ThreadPool* pool) {
   if (key_ == nullptr) return {};
   const std::string field = "external data " + std::string(name);
-  if (!layout_->extension) return keep(refused("the signature does not cover the data file", field, "a digest in the manifest", "an opaque signature"));
+  if (!layout_->extension)
+    return keep(refused("the signature does not cover the data file", field, "a digest in the manifest", "an opaque signature"));
   Result<std::vector<ExternalData>> entries = parse_external(layout_->external(file_));
   if (!entries.ok()) return keep(std::move(entries).status());
   const auto entry = std::find_if(entries->begin(), entries->end(), [&](const ExternalData& e) { return e.name == name; });
-  if (entry == entries->end()) return keep(refused("the signature does not cover the data file", field, "a digest in the manifest", "none"));
-  if (entry->size != bytes.size()) return keep(refused("the data file is not what was signed", field, std::to_string(entry->size) + " bytes", std::to_string(bytes.size())));
+  if (entry == entries->end())
+    return keep(refused("the signature does not cover the data file", field, "a digest in the manifest", "none"));
+  if (entry->size != bytes.size())
+    return keep(
+        refused("the data file is not what was signed", field, std::to_string(entry->size) + " bytes", std::to_string(bytes.size())));
   const Digest digest = tree_digest(bytes, layout_->extension->statement.chunk_bytes, pool);
   if (digest == entry->digest) return {};
   return keep(refused("the data file is not what was signed", field, to_hex(entry->digest), to_hex(digest)));
+}
+
+Status CheckedFile::check_unchanged(const FileBytes& file) {
+  if (key_ == nullptr || file.unchanged()) return {};
+  return keep(Status::error(Code::refused, "the file was changed while it was checked",
+                            {.file = file.path(), .field = {}, .expected = {}, .found = {}}));
 }
 
 Status CheckedFile::check_rest(ThreadPool* pool) {
@@ -213,22 +231,29 @@ namespace {
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
+Result<FileBytes> load(const std::string& path, LoadMode mode) {
+  return mode == LoadMode::copy ? FileBytes::copy(path) : FileBytes::map(path);
+}
+
 // All the bytes of program and data; what they say goes into the trust, an error is one of reading.
-Status check_bytes(manifest::CheckedFile& file, std::span<const std::string> external_data, size_t threads, LoadMode mode, bool everything) {
+Status check_bytes(manifest::CheckedFile& file, const FileBytes& program, std::span<const std::string> external_data, size_t threads,
+                   LoadMode mode, bool everything) {
   ThreadPool pool(threads);
-  const bool intact = file.check_program(&pool).ok() && (!everything || file.check_rest(&pool).ok());
+  const bool intact = file.check_program(&pool).ok() && (!everything || file.check_rest(&pool).ok()) && file.check_unchanged(program).ok();
   for (size_t i = 0; intact && i < external_data.size(); ++i) {
-    PTERON_ASSIGN(const FileBytes data, mode == LoadMode::copy ? FileBytes::copy(external_data[i]) : FileBytes::map(external_data[i]));
-    if (!file.check_external(file_name(external_data[i]), data.bytes(), &pool).ok()) break;
+    PTERON_ASSIGN(const FileBytes data, load(external_data[i], mode));
+    if (!file.check_external(file_name(external_data[i]), data.bytes(), &pool).ok() || !file.check_unchanged(data).ok()) break;
   }
   return {};
 }
 
-Result<Trust> examine(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data, size_t threads, bool everything) {
-  PTERON_ASSIGN(const FileBytes bytes, policy.mode == LoadMode::copy ? FileBytes::copy(path) : FileBytes::map(path));
+Result<Trust> examine(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data, size_t threads,
+                      bool everything) {
+  PTERON_ASSIGN(const FileBytes bytes, load(path, policy.mode));
   manifest::CheckedFile file = manifest::CheckedFile::open(bytes.bytes(), policy);
   const bool readable = file.trust().state != Trust::State::invalid && file.trust().state != Trust::State::unsigned_file;
-  if (readable && (everything || file.trust().verdict.ok())) PTERON_TRY(check_bytes(file, external_data, threads, policy.mode, everything));
+  if (readable && (everything || file.trust().verdict.ok()))
+    PTERON_TRY(check_bytes(file, bytes, external_data, threads, policy.mode, everything));
   Trust trust = file.trust();
   trust.verdict = std::move(trust.verdict).in_file(path);
   return trust;
@@ -240,7 +265,8 @@ Result<Trust> check(const std::string& path, const LoadPolicy& policy, std::span
   return examine(path, policy, external_data, threads, false);
 }
 
-Result<Trust> verify_manifest(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data, size_t threads) {
+Result<Trust> verify_manifest(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data,
+                              size_t threads) {
   return examine(path, policy, external_data, threads, true);
 }
 

@@ -4,6 +4,7 @@
 //   CheckedFile file = CheckedFile::open(bytes, policy);      // footer, keys, statement, digests
 //   PTERON_TRY(file.trust().verdict);                         // does the policy let it through?
 //   PTERON_TRY(file.check_program(pool));                     // all bytes; or check_range before each part that is used
+//   PTERON_TRY(file.check_unchanged(mapping));                // nobody wrote to the file meanwhile
 //   ... parse file.program() ...
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "manifest/extension.h"
@@ -28,7 +30,9 @@ struct FileLayout {
   ByteSpan program(ByteSpan file) const { return file.first(block.program_bytes); }
   ByteSpan leaves(ByteSpan file) const { return file.subspan(block.program_bytes, block.leaf_bytes); }
   ByteSpan external(ByteSpan file) const { return file.subspan(block.program_bytes + block.leaf_bytes, block.external_bytes); }
-  ByteSpan block_signature(ByteSpan file) const { return file.subspan(block.program_bytes + block.leaf_bytes + block.external_bytes, block.signature_bytes); }
+  ByteSpan block_signature(ByteSpan file) const {
+    return file.subspan(block.program_bytes + block.leaf_bytes + block.external_bytes, block.signature_bytes);
+  }
 };
 
 // The layout of a file in memory (a mapping will do: only its end is read). Nothing if it has no manifest.
@@ -54,6 +58,10 @@ class CheckedFile {
 
   // Checks a data file against the list in the statement: a name that is not there is refused. Does nothing where no trusted key vouches.
   Status check_external(std::string_view name, ByteSpan bytes, ThreadPool* pool);
+
+  // Refuses a mapped file (of the program or of its data) that was written to since it was mapped. Does nothing where no trusted key
+  // vouches.
+  Status check_unchanged(const FileBytes& file);
 
   // What `check_program` leaves out: the plain signature, and leaves of a file whose key is unknown.
   Status check_rest(ThreadPool* pool);

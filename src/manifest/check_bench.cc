@@ -55,7 +55,8 @@ void BM_PlainSignature(benchmark::State& state) {
   for (auto _ : state) {
     const FileBytes bytes = *FileBytes::map(file().path);
     const FileLayout layout = **read_layout(bytes.bytes());
-    if (!signature_holds(file().key.public_key(), bytes.bytes().first(layout.footer.signed_bytes), layout.footer.signature)) state.SkipWithError("refused");
+    if (!signature_holds(file().key.public_key(), bytes.bytes().first(layout.footer.signed_bytes), layout.footer.signature))
+      state.SkipWithError("refused");
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(kBytes));
 }

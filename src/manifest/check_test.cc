@@ -1,5 +1,6 @@
 #include "manifest/check.h"
 
+#include <cstdio>
 #include <random>
 
 #include "manifest/sign.h"
@@ -227,6 +228,21 @@ TEST_F(CheckTest, CopyModeAndMissingFiles) {
   const LoadPolicy policy{.trusted = trusted, .mode = LoadMode::copy};
   EXPECT_EQ(check(vector_path("signed.ecdsa-p256.bin"), policy)->state, State::valid);
   EXPECT_EQ(check(path("none"), policy).code(), Code::not_found);
+}
+
+TEST_F(CheckTest, AFileThatIsWrittenToMeanwhileIsRefused) {
+  signed_file("ed25519", 5000);
+  const PublicKey trusted[] = {public_key("ed25519")};
+  const FileBytes mapped = *FileBytes::map(path("out"));
+  CheckedFile checked = CheckedFile::open(mapped.bytes(), {.trusted = trusted});
+  EXPECT_TRUE(checked.check_unchanged(mapped).ok());
+  std::FILE* file = std::fopen(path("out").c_str(), "ab");
+  std::fputs("more", file);
+  std::fclose(file);
+  EXPECT_EQ(checked.check_unchanged(mapped).code(), Code::refused);
+  EXPECT_EQ(checked.trust().state, State::invalid);
+  CheckedFile nobody = CheckedFile::open(mapped.bytes(), {});
+  EXPECT_TRUE(nobody.check_unchanged(mapped).ok());
 }
 
 TEST(TrustState, Names) {

@@ -4,6 +4,9 @@
 #include <bit>
 #include <string>
 
+#include "manifest/encode.h"
+#include "manifest/malformed.h"
+
 namespace pteron::manifest {
 namespace {
 
@@ -27,8 +30,13 @@ enum Tag : uint8_t {
 };
 
 Status bad(std::string_view what, std::string_view field, std::string expected = {}, std::string found = {}) {
-  return Status::error(Code::invalid_data, what,
-                       {.file = {}, .field = "manifest.extension." + std::string(field), .expected = std::move(expected), .found = std::move(found)});
+  return malformed(what, "extension." + std::string(field), std::move(expected), std::move(found));
+}
+
+Status unsupported(std::string_view what, std::string_view field, std::string expected = {}, std::string found = {}) {
+  Detail detail{
+      .file = {}, .field = "manifest.extension." + std::string(field), .expected = std::move(expected), .found = std::move(found)};
+  return Status::error(Code::unsupported, what, std::move(detail));
 }
 
 struct Field {
@@ -49,8 +57,11 @@ class FieldReader {
     const auto head = std::to_integer<uint8_t>(rest_[0]);
     const auto size = std::to_integer<uint8_t>(rest_[1]);
     Field field{static_cast<uint8_t>(head & ~kCritical), (head & kCritical) != 0, {}};
-    if (rest_.size() - 2 < size) return bad("a field is cut off", "field " + std::to_string(field.tag), std::to_string(size) + " bytes", std::to_string(rest_.size() - 2));
-    if (field.tag <= last_) return bad("fields are out of order", "field " + std::to_string(field.tag), "a tag above " + std::to_string(last_));
+    if (rest_.size() - 2 < size)
+      return bad("a field is cut off", "field " + std::to_string(field.tag), std::to_string(size) + " bytes",
+                 std::to_string(rest_.size() - 2));
+    if (field.tag <= last_)
+      return bad("fields are out of order", "field " + std::to_string(field.tag), "a tag above " + std::to_string(last_));
     last_ = field.tag;
     field.value = rest_.subspan(2, size);
     rest_ = rest_.subspan(2u + size);
@@ -64,7 +75,8 @@ class FieldReader {
 
 template <class T>
 Status read_number(const Field& field, std::string_view name, T& value) {
-  if (field.value.size() != sizeof(T)) return bad("a field has the wrong size", name, std::to_string(sizeof(T)), std::to_string(field.value.size()));
+  if (field.value.size() != sizeof(T))
+    return bad("a field has the wrong size", name, std::to_string(sizeof(T)), std::to_string(field.value.size()));
   value = load_unaligned<T>(field.value.data());
   return {};
 }
@@ -72,7 +84,8 @@ Status read_number(const Field& field, std::string_view name, T& value) {
 Status read_time(const Field& field, std::string_view name, std::optional<Time>& value) {
   int64_t seconds = 0;
   PTERON_TRY(read_number(field, name, seconds));
-  if (seconds < 0 || seconds > kLastTime) return bad("a time is out of range", name, "0 to " + std::to_string(kLastTime), std::to_string(seconds));
+  if (seconds < 0 || seconds > kLastTime)
+    return bad("a time is out of range", name, "0 to " + std::to_string(kLastTime), std::to_string(seconds));
   value = Time(std::chrono::seconds(seconds));
   return {};
 }
@@ -80,8 +93,7 @@ Status read_time(const Field& field, std::string_view name, std::optional<Time>&
 Status read_version(const Field& field, uint8_t& version) {
   PTERON_TRY(read_number(field, "version", version));
   if (version == kManifestVersion) return {};
-  return Status::error(Code::unsupported, "the manifest has another version",
-                       {.file = {}, .field = "manifest.extension.version", .expected = std::to_string(kManifestVersion), .found = std::to_string(version)});
+  return unsupported("the manifest has another version", "version", std::to_string(kManifestVersion), std::to_string(version));
 }
 
 Status read_algorithm(const Field& field, Algorithm& algorithm) {
@@ -89,8 +101,7 @@ Status read_algorithm(const Field& field, Algorithm& algorithm) {
   PTERON_TRY(read_number(field, "algorithm", number));
   algorithm = static_cast<Algorithm>(number);
   if (!algorithm_name(algorithm).empty()) return {};
-  return Status::error(Code::unsupported, "unknown signature algorithm",
-                       {.file = {}, .field = "manifest.extension.algorithm", .expected = "1 to 3", .found = std::to_string(number)});
+  return unsupported("unknown signature algorithm", "algorithm", "1 to 3", std::to_string(number));
 }
 
 Status read_chunk_size(const Field& field, uint32_t& chunk) {
@@ -114,14 +125,14 @@ Status read_field(const Field& field, SignedStatement& statement) {
     default: break;
   }
   if (!field.critical) return {};
-  return Status::error(Code::unsupported, "the manifest has a field that must be understood and is not known",
-                       {.file = {}, .field = "manifest.extension.field " + std::to_string(field.tag), .expected = {}, .found = {}});
+  return unsupported("the manifest has a field that must be understood and is not known", "field " + std::to_string(field.tag));
 }
 
 // Every statement has these.
 Status check_present(const std::array<bool, 128>& seen) {
-  static constexpr std::pair<uint8_t, std::string_view> kRequired[] = {{kVersion, "version"},         {kAlgorithm, "algorithm"},   {kKeyId, "key_id"}, {kCounter, "counter"},
-                                                                       {kChunkSize, "chunk_size"}, {kLeafCount, "leaf_count"}, {kRoot, "root"}};
+  static constexpr std::pair<uint8_t, std::string_view> kRequired[] = {
+      {kVersion, "version"},      {kAlgorithm, "algorithm"},  {kKeyId, "key_id"}, {kCounter, "counter"},
+      {kChunkSize, "chunk_size"}, {kLeafCount, "leaf_count"}, {kRoot, "root"}};
   for (const auto& [tag, name] : kRequired) {
     if (!seen[tag]) return bad("a field is missing", name);
   }
@@ -132,19 +143,16 @@ template <class T>
 void write_field(std::vector<std::byte>& out, uint8_t tag, const T& value) {
   out.push_back(std::byte{tag});
   out.push_back(static_cast<std::byte>(sizeof value));
-  const size_t at = out.size();
-  out.resize(at + sizeof value);
-  store_unaligned(out.data() + at, value);
+  append_value(out, value);
 }
 
 std::vector<std::byte> message(std::string_view kind, std::initializer_list<ByteSpan> parts) {
   std::vector<std::byte> out;
-  for (const ByteSpan part : {as_bytes(kStatementDomain), as_bytes(kind)}) out.insert(out.end(), part.begin(), part.end());
+  append_bytes(out, as_bytes(kStatementDomain));
+  append_bytes(out, as_bytes(kind));
   for (const ByteSpan part : parts) {
-    const size_t at = out.size();
-    out.resize(at + sizeof(uint32_t));
-    store_unaligned(out.data() + at, static_cast<uint32_t>(part.size()));
-    out.insert(out.end(), part.begin(), part.end());
+    append_value(out, static_cast<uint32_t>(part.size()));
+    append_bytes(out, part);
   }
   return out;
 }
@@ -166,7 +174,8 @@ Result<Extension> parse_extension(ByteSpan bytes) {
     if (!reader.done()) return bad("something follows the proof", "proof", "the last field", std::to_string(reader.left()) + " more bytes");
     if (!field.critical) return bad("the proof is marked as one to skip", "proof");
     extension.sealed = field.tag == kSeal;
-    if (extension.sealed && field.value.size() != kSealBytes) return bad("a field has the wrong size", "seal", std::to_string(kSealBytes), std::to_string(field.value.size()));
+    if (extension.sealed && field.value.size() != kSealBytes)
+      return bad("a field has the wrong size", "seal", std::to_string(kSealBytes), std::to_string(field.value.size()));
     extension.fields = bytes.first(bytes.size() - before);
     extension.proof = field.value;
     PTERON_TRY(check_present(seen));
@@ -193,7 +202,7 @@ std::vector<std::byte> write_fields(const SignedStatement& statement) {
 void append_proof(std::vector<std::byte>& fields, bool sealed, ByteSpan proof) {
   fields.push_back(std::byte{static_cast<uint8_t>((sealed ? kSeal : kStatementSignature) | kCritical)});
   fields.push_back(static_cast<std::byte>(proof.size()));
-  fields.insert(fields.end(), proof.begin(), proof.end());
+  append_bytes(fields, proof);
 }
 
 std::vector<std::byte> inline_message(ByteSpan fields, ByteSpan signature, ByteSpan covered_fields) {

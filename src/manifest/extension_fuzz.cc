@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> again = manifest::write_fields(extension->statement);
   manifest::append_proof(again, extension->sealed, extension->proof);
   const auto reread = manifest::parse_extension(again);
-  if (!reread.ok() || reread->statement.root != extension->statement.root || reread->statement.counter != extension->statement.counter) __builtin_trap();
+  if (!reread.ok() || reread->statement.root != extension->statement.root || reread->statement.counter != extension->statement.counter)
+    __builtin_trap();
   return 0;
 }

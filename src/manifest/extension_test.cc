@@ -117,7 +117,8 @@ TEST(Extension, DefectsAreNamed) {
 
   SignedStatement odd = example();
   odd.chunk_bytes = 1000;
-  EXPECT_EQ(message(with_proof(write_fields(odd))), "the chunk size is out of range (manifest.extension.chunk_size): expected a power of two from 64 KiB to 64 MiB, found 1000");
+  EXPECT_EQ(message(with_proof(write_fields(odd))),
+            "the chunk size is out of range (manifest.extension.chunk_size): expected a power of two from 64 KiB to 64 MiB, found 1000");
   odd = example();
   odd.not_after = Time(std::chrono::seconds(-1));
   EXPECT_EQ(parse_extension(with_proof(write_fields(odd))).status().detail().field, "manifest.extension.not_after");

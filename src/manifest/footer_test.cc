@@ -112,7 +112,8 @@ TEST(Footer, EachDefectIsItsOwnError) {
   const ByteSpan text = as_bytes("em00");
   EXPECT_EQ(field({text.begin(), text.end()}), "manifest.size");
   // The messages say what was expected and found.
-  EXPECT_EQ(parse(patched(good, 8, uint32_t{23})).status().message(), "the manifest's length is out of range (manifest.length): expected 24 to 536 bytes, found 23");
+  EXPECT_EQ(parse(patched(good, 8, uint32_t{23})).status().message(),
+            "the manifest's length is out of range (manifest.length): expected 24 to 536 bytes, found 23");
 }
 
 // With the padding in front of a footer of full length, the zeros still lie within what a reader fetches.

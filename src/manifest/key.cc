@@ -60,7 +60,8 @@ Status unsupported_key(std::string found) {
 }
 
 Status not_that_key(std::string_view expected, std::string_view found) {
-  return Status::error(Code::invalid_argument, "the wrong half of a key", {.file = {}, .field = {}, .expected = std::string(expected), .found = std::string(found)});
+  return Status::error(Code::invalid_argument, "the wrong half of a key",
+                       {.file = {}, .field = {}, .expected = std::string(expected), .found = std::string(found)});
 }
 
 Status out_of_memory(std::string_view what) { return Status::error(Code::out_of_memory, what); }
@@ -73,7 +74,8 @@ Result<Algorithm> algorithm_of(EVP_PKEY* pkey) {
       int is_explicit = 0;
       EVP_PKEY_get_int_param(pkey, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS, &is_explicit);
       if (is_explicit != 0) return unsupported_key("an elliptic curve given by its parameters");
-      if (EVP_PKEY_get_utf8_string_param(pkey, OSSL_PKEY_PARAM_GROUP_NAME, group, sizeof group, nullptr) != 1) return unsupported_key("an unnamed elliptic curve");
+      if (EVP_PKEY_get_utf8_string_param(pkey, OSSL_PKEY_PARAM_GROUP_NAME, group, sizeof group, nullptr) != 1)
+        return unsupported_key("an unnamed elliptic curve");
       if (std::string_view(group) != "prime256v1") return unsupported_key("elliptic curve " + std::string(group));
       return Algorithm::ecdsa_p256;
     }
@@ -93,7 +95,8 @@ Result<PublicKey> public_from_der(const unsigned char* der, long size) {
   const unsigned char* at = der;
   PkeyPtr pkey(d2i_PUBKEY(nullptr, &at, size));
   if (pkey == nullptr || at != der + size) {
-    return Status::error(Code::invalid_data, "malformed public key", {.file = {}, .field = {}, .expected = "SubjectPublicKeyInfo of a known kind", .found = {}});
+    return Status::error(Code::invalid_data, "malformed public key",
+                         {.file = {}, .field = {}, .expected = "SubjectPublicKeyInfo of a known kind", .found = {}});
   }
   PTERON_ASSIGN(const Algorithm algorithm, algorithm_of(pkey.get()));
   // The id is over what OpenSSL writes for the key, so that one key has one id however its file was encoded.
@@ -117,7 +120,9 @@ Result<manifest::SecretBytes> read_secret_file(const std::string& path) {
   return bytes;
 }
 
-std::string_view as_text(const manifest::SecretBytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(bytes.size())}; }
+std::string_view as_text(const manifest::SecretBytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(bytes.size())};
+}
 
 // A private key's file: made by us, for its owner alone, complete or not there.
 Status write_secret_file(const std::string& path, ByteSpan bytes, bool replace) {
@@ -168,7 +173,8 @@ Result<Algorithm> parse_algorithm(std::string_view name) {
     if (named.name == name) return named.algorithm;
     known += (known.empty() ? "" : ", ") + std::string(named.name);
   }
-  return Status::error(Code::invalid_argument, "unknown signature algorithm", {.file = {}, .field = "algorithm", .expected = known, .found = std::string(name)});
+  return Status::error(Code::invalid_argument, "unknown signature algorithm",
+                       {.file = {}, .field = "algorithm", .expected = known, .found = std::string(name)});
 }
 
 std::string KeyId::hex() const { return to_hex(std::as_bytes(std::span(bytes))); }
@@ -216,7 +222,9 @@ Result<PrivateKey> KeyAccess::make_private(PkeyPtr pkey) {
   PTERON_TRY(algorithm_of(pkey.get()).status());
   unsigned char* spki = nullptr;
   const int size = i2d_PUBKEY(pkey.get(), &spki);
-  if (size <= 0) return Status::error(Code::invalid_data, "malformed private key", {.file = {}, .field = {}, .expected = "a key with its public part", .found = {}});
+  if (size <= 0)
+    return Status::error(Code::invalid_data, "malformed private key",
+                         {.file = {}, .field = {}, .expected = "a key with its public part", .found = {}});
   Result<PublicKey> half = public_from_der(spki, size);
   OPENSSL_free(spki);
   if (!half.ok()) return std::move(half).status();
@@ -235,7 +243,9 @@ Result<PrivateKey> PrivateKey::from_pem(std::string_view pem, const Passphrase& 
   }
   const unsigned char* at = block.der.data();
   PkeyPtr pkey(d2i_AutoPrivateKey(nullptr, &at, block.der.size()));
-  if (pkey == nullptr) return Status::error(Code::invalid_data, "malformed private key", {.file = {}, .field = {}, .expected = "PKCS#8 of a known kind", .found = {}});
+  if (pkey == nullptr)
+    return Status::error(Code::invalid_data, "malformed private key",
+                         {.file = {}, .field = {}, .expected = "PKCS#8 of a known kind", .found = {}});
   return KeyAccess::make_private(std::move(pkey));
 }
 
@@ -255,7 +265,9 @@ Result<PrivateKey> PrivateKey::generate(Algorithm algorithm) {
     case Algorithm::rsa_pss_3072: made = EVP_RSA_gen(kRsaBits); break;
     default: return Status::error(Code::invalid_argument, "unknown signature algorithm");
   }
-  if (made == nullptr) return Status::error(Code::internal, "cannot generate a key", {.file = {}, .field = {}, .expected = "a source of random numbers", .found = {}});
+  if (made == nullptr)
+    return Status::error(Code::internal, "cannot generate a key",
+                         {.file = {}, .field = {}, .expected = "a source of random numbers", .found = {}});
   return KeyAccess::make_private(PkeyPtr(made));
 }
 
@@ -301,11 +313,13 @@ Result<std::vector<std::byte>> make_signature(const PrivateKey& key, ByteSpan me
   EVP_PKEY_CTX* parameters = nullptr;
   std::vector<std::byte> signature(max_signature_bytes(key.algorithm()));
   size_t size = signature.size();
-  if (context == nullptr || EVP_DigestSignInit(context.get(), &parameters, digest_of(key.algorithm()), nullptr, KeyAccess::pkey(key)) != 1 ||
+  if (context == nullptr ||
+      EVP_DigestSignInit(context.get(), &parameters, digest_of(key.algorithm()), nullptr, KeyAccess::pkey(key)) != 1 ||
       !set_padding(parameters, key.algorithm(), RSA_PSS_SALTLEN_DIGEST) ||
-      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, reinterpret_cast<const unsigned char*>(message.data()),
-                     message.size()) != 1) {
-    return Status::error(Code::invalid_argument, "the key cannot sign", {.file = {}, .field = {}, .expected = "a complete private key", .found = {}});
+      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                     reinterpret_cast<const unsigned char*>(message.data()), message.size()) != 1) {
+    return Status::error(Code::invalid_argument, "the key cannot sign",
+                         {.file = {}, .field = {}, .expected = "a complete private key", .found = {}});
   }
   signature.resize(size);
   return signature;

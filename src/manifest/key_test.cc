@@ -19,7 +19,8 @@ TEST(Key, AlgorithmNames) {
     EXPECT_EQ(algorithm_name(public_key(name).algorithm()), name);
     EXPECT_EQ(*parse_algorithm(name), public_key(name).algorithm());
   }
-  EXPECT_EQ(parse_algorithm("rot13").status().message(), "unknown signature algorithm (algorithm): expected ed25519, ecdsa-p256, rsa-pss-3072, found rot13");
+  EXPECT_EQ(parse_algorithm("rot13").status().message(),
+            "unknown signature algorithm (algorithm): expected ed25519, ecdsa-p256, rsa-pss-3072, found rot13");
 }
 
 TEST(Key, SignaturesByOpensslHold) {
@@ -59,8 +60,10 @@ TEST(Key, OlderEncodingsAreTheSameKey) {
 }
 
 TEST(Key, TheWrongHalfIsSaid) {
-  EXPECT_EQ(PublicKey::from_pem(vector_text("ed25519.key.pem")).status().message(), "the wrong half of a key: expected a public key, found a private key");
-  EXPECT_EQ(PrivateKey::from_pem(vector_text("ed25519.pub.pem")).status().message(), "the wrong half of a key: expected a private key, found a public key");
+  EXPECT_EQ(PublicKey::from_pem(vector_text("ed25519.key.pem")).status().message(),
+            "the wrong half of a key: expected a public key, found a private key");
+  EXPECT_EQ(PrivateKey::from_pem(vector_text("ed25519.pub.pem")).status().message(),
+            "the wrong half of a key: expected a private key, found a public key");
   EXPECT_EQ(PublicKey::from_file(vector_path("ed25519.key.pem")).status().detail().file, vector_path("ed25519.key.pem"));
   EXPECT_EQ(PublicKey::from_file(vector_path("none.pem")).code(), Code::not_found);
 }

@@ -8,24 +8,21 @@
 #include <cstring>
 #include <string>
 
-#include "base/checked.h"
+#include "manifest/encode.h"
+#include "manifest/malformed.h"
 
 namespace pteron::manifest {
 namespace {
 
 constexpr size_t kDigestBytes = sizeof(Digest);
 
-Status bad(std::string_view what, std::string_view field, std::string expected = {}, std::string found = {}) {
-  return Status::error(Code::invalid_data, what,
-                       {.file = {}, .field = "manifest." + std::string(field), .expected = std::move(expected), .found = std::move(found)});
-}
-
 ByteSpan chunk_of(ByteSpan program, uint32_t chunk_bytes, size_t index) {
   const size_t begin = index * size_t{chunk_bytes};
   return program.subspan(begin, std::min<size_t>(chunk_bytes, program.size() - begin));
 }
 
-// Maps the pages of a chunk in one step: one fault a page costs as much as a tenth of the hashing. Where the kernel cannot, pages come as ever.
+// Maps the pages of a chunk in one step: one fault a page costs as much as a tenth of the hashing. Where the kernel cannot, pages come as
+// ever.
 void populate(ByteSpan chunk) {
 #ifdef MADV_POPULATE_READ
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -53,7 +50,8 @@ class ListReader {
   bool done() const { return rest_.empty(); }
 
   Result<ByteSpan> take(size_t size) {
-    if (size > rest_.size()) return bad("the external data list is cut off", "external", std::to_string(size) + " bytes", std::to_string(rest_.size()));
+    if (size > rest_.size())
+      return malformed("the external data list is cut off", "external", std::to_string(size) + " bytes", std::to_string(rest_.size()));
     const ByteSpan taken = rest_.first(size);
     rest_ = rest_.subspan(size);
     return taken;
@@ -64,14 +62,8 @@ class ListReader {
 };
 
 bool is_file_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && std::none_of(name.begin(), name.end(), [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; });
-}
-
-template <class T>
-void append_number(std::vector<std::byte>& out, T value) {
-  const size_t at = out.size();
-  out.resize(at + sizeof value);
-  store_unaligned(out.data() + at, value);
+  return !name.empty() && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(), [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; });
 }
 
 }  // namespace
@@ -86,18 +78,22 @@ Result<BlockLayout> block_layout(uint64_t signed_bytes, const SignedStatement& s
   layout.external_bytes = statement.external_bytes;
   layout.signature_bytes = block_signature_bytes;
   const uint64_t block = layout.leaf_bytes + layout.external_bytes + layout.signature_bytes + kBlockMarker.size();
-  if (block > signed_bytes) return bad("the digests do not fit into the file", "leaf_count", "at most " + std::to_string(signed_bytes) + " bytes", std::to_string(block));
+  if (block > signed_bytes)
+    return malformed("the digests do not fit into the file", "leaf_count", "at most " + std::to_string(signed_bytes) + " bytes",
+                     std::to_string(block));
   layout.program_bytes = signed_bytes - block;
   const uint64_t chunks = chunk_count(layout.program_bytes, statement.chunk_bytes);
-  if (chunks != statement.leaf_count) return bad("the number of leaves does not fit the program", "leaf_count", std::to_string(chunks), std::to_string(statement.leaf_count));
+  if (chunks != statement.leaf_count)
+    return malformed("the number of leaves does not fit the program", "leaf_count", std::to_string(chunks),
+                     std::to_string(statement.leaf_count));
   return layout;
 }
 
 Digest tree_root(uint64_t program_bytes, uint32_t chunk_bytes, ByteSpan leaves, ByteSpan external) {
   std::vector<std::byte> sizes;
-  append_number(sizes, program_bytes);
-  append_number(sizes, chunk_bytes);
-  append_number(sizes, static_cast<uint32_t>(leaves.size() / kDigestBytes));
+  append_value(sizes, program_bytes);
+  append_value(sizes, chunk_bytes);
+  append_value(sizes, static_cast<uint32_t>(leaves.size() / kDigestBytes));
   Sha256 hash;
   hash.update(as_bytes(kTreeDomain));
   hash.update(sizes);
@@ -136,11 +132,12 @@ Status check_chunks(ByteSpan program, uint32_t chunk_bytes, ByteSpan leaves, siz
   const size_t index = wrong.load();
   if (index == SIZE_MAX) return {};
   const size_t begin = index * size_t{chunk_bytes};
-  return Status::error(Code::refused, "the program is not what was signed",
-                       {.file = {},
-                        .field = "bytes " + std::to_string(begin) + " to " + std::to_string(begin + chunk_of(program, chunk_bytes, index).size()),
-                        .expected = "SHA-256 " + to_hex(leaves.subspan(index * kDigestBytes, kDigestBytes)),
-                        .found = to_hex(sha256(chunk_of(program, chunk_bytes, index)))});
+  return Status::error(
+      Code::refused, "the program is not what was signed",
+      {.file = {},
+       .field = "bytes " + std::to_string(begin) + " to " + std::to_string(begin + chunk_of(program, chunk_bytes, index).size()),
+       .expected = "SHA-256 " + to_hex(leaves.subspan(index * kDigestBytes, kDigestBytes)),
+       .found = to_hex(sha256(chunk_of(program, chunk_bytes, index)))});
 }
 
 Result<std::vector<ExternalData>> parse_external(ByteSpan list) {
@@ -151,9 +148,11 @@ Result<std::vector<ExternalData>> parse_external(ByteSpan list) {
     PTERON_ASSIGN(const ByteSpan name, reader.take(load_unaligned<uint16_t>(name_size.data())));
     PTERON_ASSIGN(const ByteSpan size, reader.take(sizeof(uint64_t)));
     PTERON_ASSIGN(const ByteSpan digest, reader.take(kDigestBytes));
-    if (!is_file_name(as_text(name))) return bad("an external file's name is not a file name", "external", "a name without folders", std::string(as_text(name)));
+    if (!is_file_name(as_text(name)))
+      return malformed("an external file's name is not a file name", "external", "a name without folders", std::string(as_text(name)));
     // Ascending names are unique without a search through all of them.
-    if (!entries.empty() && entries.back().name >= as_text(name)) return bad("external files are out of order", "external", "a name above " + entries.back().name, std::string(as_text(name)));
+    if (!entries.empty() && entries.back().name >= as_text(name))
+      return malformed("external files are out of order", "external", "a name above " + entries.back().name, std::string(as_text(name)));
     entries.push_back({std::string(as_text(name)), load_unaligned<uint64_t>(size.data()), load_unaligned<Digest>(digest.data())});
   }
   return entries;
@@ -162,11 +161,10 @@ Result<std::vector<ExternalData>> parse_external(ByteSpan list) {
 std::vector<std::byte> write_external(std::span<const ExternalData> entries) {
   std::vector<std::byte> out;
   for (const ExternalData& entry : entries) {
-    append_number(out, static_cast<uint16_t>(entry.name.size()));
-    const ByteSpan name = as_bytes(entry.name);
-    out.insert(out.end(), name.begin(), name.end());
-    append_number(out, entry.size);
-    out.insert(out.end(), entry.digest.begin(), entry.digest.end());
+    append_value(out, static_cast<uint16_t>(entry.name.size()));
+    append_bytes(out, as_bytes(entry.name));
+    append_value(out, entry.size);
+    append_bytes(out, entry.digest);
   }
   return out;
 }

@@ -27,7 +27,8 @@ struct RawBlock {
 };
 
 Status bad(std::string found) {
-  return Status::error(Code::invalid_data, "not a key", {.file = {}, .field = {}, .expected = std::string(kExpected), .found = std::move(found)});
+  return Status::error(Code::invalid_data, "not a key",
+                       {.file = {}, .field = {}, .expected = std::string(kExpected), .found = std::move(found)});
 }
 
 }  // namespace
@@ -48,8 +49,9 @@ Result<PemBlock> read_pem(std::string_view pem) {
     else if (name == PEM_STRING_PKCS8INF || name == PEM_STRING_ECPRIVATEKEY || name == PEM_STRING_RSA) kind = PemBlock::Kind::private_key;
     else return bad("a block \"" + std::string(name) + "\"");
     if (block.header != nullptr && *block.header != '\0') {
-      return Status::error(Code::unsupported, "the key is encrypted in the old way of PEM",
-                           {.file = {}, .field = {}, .expected = "PKCS#8 (openssl pkcs8 -topk8)", .found = "\"" + std::string(name) + "\" with headers"});
+      return Status::error(
+          Code::unsupported, "the key is encrypted in the old way of PEM",
+          {.file = {}, .field = {}, .expected = "PKCS#8 (openssl pkcs8 -topk8)", .found = "\"" + std::string(name) + "\" with headers"});
     }
     return PemBlock{kind, SecretBytes(block.data, static_cast<size_t>(block.size))};
   }

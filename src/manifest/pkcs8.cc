@@ -15,7 +15,10 @@ using Pbkdf2Ptr = std::unique_ptr<PBKDF2PARAM, Freer<PBKDF2PARAM_free>>;
 
 Status unsupported(std::string found) {
   return Status::error(Code::unsupported, "the key is encrypted in a way that is not read",
-                       {.file = {}, .field = {}, .expected = "PBES2 with PBKDF2 and at most " + std::to_string(kMaxIterations) + " iterations", .found = std::move(found)});
+                       {.file = {},
+                        .field = {},
+                        .expected = "PBES2 with PBKDF2 and at most " + std::to_string(kMaxIterations) + " iterations",
+                        .found = std::move(found)});
 }
 
 Status malformed() { return Status::error(Code::invalid_data, "malformed encrypted private key"); }
@@ -50,7 +53,10 @@ class Secret {
     if (!text_.ok()) return text_.status();
     if (text_->empty() || text_->size() > kMaxPassphraseBytes) {
       return Status::error(Code::invalid_argument, "unusable passphrase",
-                           {.file = {}, .field = {}, .expected = "1 to " + std::to_string(kMaxPassphraseBytes) + " bytes", .found = std::to_string(text_->size())});
+                           {.file = {},
+                            .field = {},
+                            .expected = "1 to " + std::to_string(kMaxPassphraseBytes) + " bytes",
+                            .found = std::to_string(text_->size())});
     }
     return {};
   }
@@ -69,7 +75,8 @@ Result<PkeyPtr> decrypt_pkcs8(const SecretBytes& der, const Passphrase& passphra
   if (encrypted == nullptr) return malformed();
   PTERON_TRY(check_work(encrypted.get()));
   if (passphrase == nullptr) {
-    return Status::error(Code::invalid_argument, "the private key is encrypted", {.file = {}, .field = {}, .expected = "a passphrase", .found = "none"});
+    return Status::error(Code::invalid_argument, "the private key is encrypted",
+                         {.file = {}, .field = {}, .expected = "a passphrase", .found = "none"});
   }
   const Secret secret(passphrase);
   PTERON_TRY(secret.check());
@@ -77,7 +84,8 @@ Result<PkeyPtr> decrypt_pkcs8(const SecretBytes& der, const Passphrase& passphra
   if (plain == nullptr) return Status::error(Code::invalid_argument, "wrong passphrase for the private key");
   PkeyPtr pkey(EVP_PKCS82PKEY(plain.get()));
   // One wrong passphrase in 256 decrypts to something with proper padding, which then is no key.
-  if (pkey == nullptr) return Status::error(Code::invalid_argument, "wrong passphrase for the private key, or a kind of key that is not known");
+  if (pkey == nullptr)
+    return Status::error(Code::invalid_argument, "wrong passphrase for the private key, or a kind of key that is not known");
   return pkey;
 }
 

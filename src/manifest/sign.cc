@@ -21,7 +21,10 @@ struct Draft {
 
 Status too_large(std::string_view what, uint64_t found) {
   return Status::error(Code::out_of_capacity, "too much to sign",
-                       {.file = {}, .field = std::string(what), .expected = "at most " + std::to_string(std::numeric_limits<uint32_t>::max()), .found = std::to_string(found)});
+                       {.file = {},
+                        .field = std::string(what),
+                        .expected = "at most " + std::to_string(std::numeric_limits<uint32_t>::max()),
+                        .found = std::to_string(found)});
 }
 
 Result<std::vector<std::byte>> list_external(std::span<const std::string> paths, ThreadPool& pool) {
@@ -30,7 +33,8 @@ Result<std::vector<std::byte>> list_external(std::span<const std::string> paths,
     PTERON_ASSIGN(const FileBytes data, FileBytes::map(path));
     entries.push_back({path.substr(path.find_last_of('/') + 1), data.bytes().size(), tree_digest(data.bytes(), kChunkBytes, &pool)});
     if (entries.back().name.size() > 255) {
-      return Status::error(Code::invalid_argument, "a file name is too long", {.file = path, .field = {}, .expected = "at most 255 bytes", .found = {}});
+      return Status::error(Code::invalid_argument, "a file name is too long",
+                           {.file = path, .field = {}, .expected = "at most 255 bytes", .found = {}});
     }
   }
   std::sort(entries.begin(), entries.end(), [](const ExternalData& a, const ExternalData& b) { return a.name < b.name; });
@@ -49,7 +53,8 @@ Result<Draft> draft(ByteSpan program, const PrivateKey& key, const SignOptions& 
   result.leaves = hash_leaves(program, kChunkBytes, &pool);
   const uint64_t leaf_count = chunk_count(program.size(), kChunkBytes);
   if (leaf_count > std::numeric_limits<uint32_t>::max()) return too_large("chunks of the program", leaf_count);
-  if (result.external.size() > std::numeric_limits<uint32_t>::max()) return too_large("bytes of external data names", result.external.size());
+  if (result.external.size() > std::numeric_limits<uint32_t>::max())
+    return too_large("bytes of external data names", result.external.size());
   SignedStatement& statement = result.statement;
   statement.version = kManifestVersion;
   statement.algorithm = key.algorithm();
@@ -123,12 +128,14 @@ Status sign(const std::string& in, const std::string& out, const PrivateKey& key
 
 Status append_manifest(const std::string& in, const std::string& out, std::span<const std::byte> signature) {
   if (signature.empty() || signature.size() > manifest::kMaxSignatureBytes) {
-    return Status::error(Code::invalid_argument, "unusable signature", {.file = {}, .field = {}, .expected = "1 to 512 bytes", .found = std::to_string(signature.size())});
+    return Status::error(Code::invalid_argument, "unusable signature",
+                         {.file = {}, .field = {}, .expected = "1 to 512 bytes", .found = std::to_string(signature.size())});
   }
   PTERON_ASSIGN(FileWriter writer, manifest::copy_program(in, out));
   PTERON_ASSIGN(const FileBytes program, writer.map_written());
   if (manifest::has_marker(program.bytes())) {
-    return Status::error(Code::invalid_data, "the file ends in the digests of a manifest that was taken away", {.file = in, .field = {}, .expected = "a program", .found = {}});
+    return Status::error(Code::invalid_data, "the file ends in the digests of a manifest that was taken away",
+                         {.file = in, .field = {}, .expected = "a program", .found = {}});
   }
   PTERON_TRY(writer.write(manifest::write_footer(writer.position(), {}, signature)));
   return writer.commit();

@@ -95,7 +95,8 @@ TEST_F(SignTest, CommittedFilesStayValid) {
 // The plain signature covers all bytes before the padding, so the openssl command accepts it.
 TEST_F(SignTest, OpensslAcceptsThePlainSignature) {
   if (std::system("openssl version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no openssl command";
-  const std::string commands[] = {"openssl pkeyutl -verify -rawin -pubin -inkey KEY -in DATA -sigfile SIG", "openssl dgst -sha256 -verify KEY -signature SIG DATA",
+  const std::string commands[] = {"openssl pkeyutl -verify -rawin -pubin -inkey KEY -in DATA -sigfile SIG",
+                                  "openssl dgst -sha256 -verify KEY -signature SIG DATA",
                                   "openssl dgst -sha256 -sigopt rsa_padding_mode:pss -verify KEY -signature SIG DATA"};
   for (size_t i = 0; i < 3; ++i) {
     ASSERT_TRUE(sign(program("in", 1'200'000), path("out"), private_key(kAlgorithmNames[i])).ok());
@@ -104,7 +105,9 @@ TEST_F(SignTest, OpensslAcceptsThePlainSignature) {
     write("data", ByteSpan(all).first(manifest->signed_bytes));
     write("sig", manifest->signature);
     std::string command = commands[i];
-    for (const auto& [name, value] : {std::pair<std::string, std::string>{"KEY", vector_path(kAlgorithmNames[i]) + ".pub.pem"}, {"DATA", path("data")}, {"SIG", path("sig")}}) {
+    for (const auto& [name, value] : {std::pair<std::string, std::string>{"KEY", vector_path(kAlgorithmNames[i]) + ".pub.pem"},
+                                      {"DATA", path("data")},
+                                      {"SIG", path("sig")}}) {
       command.replace(command.find(name), name.size(), value);
     }
     EXPECT_EQ(std::system((command + " >/dev/null 2>&1").c_str()), 0) << command;
