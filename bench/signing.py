@@ -67,7 +67,7 @@ def checks(build):
 def sparse_program(folder):
     """A program followed by a hole up to 10 GB, and a footer."""
     path = folder / "sparse.pte"
-    program = (ROOT / "tests/data/pte/valid/io.no_operators.pte").read_bytes()
+    program = (ROOT / "tests/data/pte/valid/bundled.mlp.pte").read_bytes()
     size = 10 * 10**9 // 16 * 16
     with open(path, "wb") as out:
         out.write(program)

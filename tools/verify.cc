@@ -44,9 +44,10 @@ int run_verify(Context& context, const Options& options) {
   const Result<Trust> trust = verify_manifest(options.file, trusted->policy, options.data, context.threads);
   if (!trust.ok()) return fail(context, trust.status());
   int code = judge(*trust, options.trust);
-  // The structure is looked at only where the policy lets the file through: nothing is parsed before.
+  // The structure is looked at only where the policy lets the file through (which without any key includes an unknown one): nothing is
+  // parsed before.
   Status structure;
-  const bool parsed = code == kDone;
+  const bool parsed = trust->verdict.ok();
   if (parsed) {
     structure = Program::open(options.file, trusted->policy, options.data).status();
     if (!structure.ok()) code = kFailed;
