@@ -30,7 +30,7 @@ struct AuditedBuffers {
   void set_id(size_t row, int64_t id) const;
 };
 
-// Not for several threads at once. The source, the contract and this object must outlive the methods loaded through it.
+// For the methods of one session. The source, the contract and this object must outlive the methods loaded through it.
 class AuditedSource final : public MethodSource {
  public:
   AuditedSource(const MethodSource& source, const Contract& contract) : source_(source), contract_(contract) {}

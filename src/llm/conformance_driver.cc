@@ -10,21 +10,21 @@ namespace {
 // A conversation with full and padded chunks and single tokens; what the audit noted about `subject` fails the case.
 Verdict audited(const Suite& suite, std::string_view subject, bool applies, std::string_view reason) {
   if (!applies) return not_applicable(std::string(reason));
-  AuditedSource audit(suite.source(), suite.contract());
   const size_t rows = std::max<size_t>(suite.rows(), 2);
   std::vector<size_t> lengths = {rows + 1, 2, 1, rows, rows - 1, 3};
   if (const LayerSpec* ring = suite.ring()) lengths.push_back(static_cast<size_t>(ring->slots) + rows);  // once around
+  const std::string prefix = std::string(subject) + ": ";
   for (const bool use_prefill : {true, false}) {
+    AuditedSource audit(suite.source(), suite.contract());  // of one session: addresses must stay
     PTERON_CASE(Session session, suite.session(audit, {.min_chunk = 1}, use_prefill));
     for (const size_t length : lengths) {
       if (!use_prefill && length > 64) continue;
       if (!session.can_append(length)) break;
       PTERON_CASE_OK(session.append(suite.tokens(length)).status());
     }
-  }
-  const std::string prefix = std::string(subject) + ": ";
-  for (const std::string& violation : audit.violations()) {
-    if (violation.starts_with(prefix)) return failed(violation.substr(prefix.size()));
+    for (const std::string& violation : audit.violations()) {
+      if (violation.starts_with(prefix)) return failed(violation.substr(prefix.size()));
+    }
   }
   return passed();
 }

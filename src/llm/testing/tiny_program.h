@@ -465,7 +465,6 @@ inline Status TinyProgram::Method::execute() {
   const bool copies = config.states == States::separate || config.states == States::planned;
   for (size_t i = 0; copies && i < layout_.caches.size(); ++i) {
     if (outputs_[layout_.states[i]] == inputs_[layout_.caches[i]]) continue;
-    if (is(Fault::state_output_late) && calls_ % 2 == 0) continue;
     std::memcpy(outputs_[layout_.states[i]], inputs_[layout_.caches[i]], info_.inputs[layout_.caches[i]].nbytes);
   }
   for (size_t l = 0; l < config.layers.size(); ++l) {
@@ -477,6 +476,10 @@ inline Status TinyProgram::Method::execute() {
   if (is(Fault::states_swapped) && config.layers.size() == 2 && config.layers[0].slots == config.layers[1].slots) {
     std::swap_ranges(static_cast<std::byte*>(cache_memory(0, false)), static_cast<std::byte*>(cache_memory(0, false)) + info_.inputs[layout_.caches[0]].nbytes,
                      static_cast<std::byte*>(cache_memory(1, false)));
+  }
+  // The state as it was before the call.
+  for (size_t i = 0; is(Fault::state_output_late) && i < layout_.caches.size(); ++i) {
+    std::memcpy(outputs_[layout_.states[i]], inputs_[layout_.caches[i]], info_.inputs[layout_.caches[i]].nbytes);
   }
   write_logits(x);
   if (layout_.counter >= 0) *static_cast<int64_t*>(inputs_[static_cast<size_t>(layout_.counter)]) = -123456789;  // what a program leaves there means nothing
