@@ -1,11 +1,12 @@
 #include "pteron/compile.h"
 
-#include <unistd.h>
-
+#include <functional>
 #include <optional>
 
+#include "base/file.h"
 #include "builtin/compile/builtin.h"
 #include "compiler/compiler.h"
+#include "manifest/sign.h"
 #include "models/family.h"
 
 namespace pteron {
@@ -60,32 +61,23 @@ Result<compiler::CompileRequest> to_compiler(const ExportRequest& request) {
   return out;
 }
 
-// A file that is gone when it goes out of scope.
-struct TemporaryFile {
-  std::string path;
-  ~TemporaryFile() { ::unlink(path.c_str()); }
-};
+// Signs the program before it gets its name, so that nothing unsigned ever stands there.
+std::function<Status(FileWriter&)> signer(const ExportRequest& request) {
+  SignOptions options;
+  options.threads = request.threads;
+  if (!request.external_constants.empty()) {
+    const size_t slash = request.output.rfind('/');
+    options.external_data.push_back((slash == std::string::npos ? "" : request.output.substr(0, slash + 1)) + request.external_constants);
+  }
+  return [key = request.key, options](FileWriter& file) { return manifest::append_signature(file, *key, options); };
+}
 
 }  // namespace
 
 Result<ExportReport> export_program(const ExportRequest& request) {
   PTERON_ASSIGN(compiler::CompileRequest compile, to_compiler(request));
-  std::optional<TemporaryFile> unsigned_file;
-  if (request.key != nullptr) {
-    // The signed file is made from a finished one: nothing unsigned ever stands at the output's name.
-    compile.output = request.output + ".unsigned";
-    unsigned_file.emplace(TemporaryFile{compile.output});
-  }
+  if (request.key != nullptr) compile.seal = signer(request);
   PTERON_ASSIGN(compiler::CompileReport made, compiler::compile(compile));
-  if (request.key != nullptr) {
-    SignOptions options;
-    options.threads = request.threads;
-    if (!request.external_constants.empty()) {
-      const size_t slash = request.output.rfind('/');
-      options.external_data.push_back((slash == std::string::npos ? "" : request.output.substr(0, slash + 1)) + request.external_constants);
-    }
-    PTERON_TRY(sign(compile.output, request.output, *request.key, options));
-  }
   return ExportReport{std::move(made.json), std::move(made.printed), made.bytes, std::move(made.warnings)};
 }
 

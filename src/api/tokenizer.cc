@@ -1,8 +1,8 @@
 #include "api/tokenizer_impl.h"
 
+#include "base/file.h"
 #include "import/checkpoint.h"
-#include "package/open.h"
-#include "compiler/tokenizer_asset.h"
+#include "text/tokenizer_compile.h"
 
 namespace pteron {
 namespace {
@@ -44,7 +44,10 @@ Result<Tokenizer> Tokenizer::open(const std::string& path) {
     table = std::move(*compiled);
   } else if (ends_with(path, ".gguf")) {
     PTERON_ASSIGN(const importer::Checkpoint checkpoint, importer::open_checkpoint(path));
-    auto compiled = compiler::compile_tokenizer(checkpoint);
+    if (!checkpoint.tokenizer.gguf) {
+      return Status::error(Code::not_found, "the file carries no vocabulary", {.file = path, .field = "tokenizer.ggml.tokens", .expected = "a vocabulary", .found = "none"});
+    }
+    auto compiled = text::compile_gguf_vocabulary(*checkpoint.tokenizer.gguf);
     if (!compiled.ok()) return compiled.status().in_file(path);
     table = std::move(*compiled);
   } else {
