@@ -11,7 +11,7 @@
 namespace pteron::text {
 namespace {
 
-constexpr size_t kMaxTokenGrowth = size_t{1} << 24;  // no step may make one token longer than this
+constexpr size_t kMaxToken = size_t{1} << 24;  // a replacement that makes a token longer than this is not done
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -30,11 +30,11 @@ std::optional<char> fallback_byte(std::string_view token) {
 std::string replaced(std::string_view text, std::string_view what, std::string_view with) {
   std::string out;
   size_t done = 0;
-  for (size_t at = what.empty() ? std::string_view::npos : text.find(what); at != std::string_view::npos && out.size() < kMaxTokenGrowth;
-       at = text.find(what, done)) {
+  for (size_t at = what.empty() ? std::string_view::npos : text.find(what); at != std::string_view::npos; at = text.find(what, done)) {
     out.append(text, done, at - done);
     out += with;
     done = at + what.size();
+    if (out.size() > kMaxToken) return std::string(text);
   }
   out.append(text, done, text.size() - done);
   return out;
@@ -197,10 +197,11 @@ std::string DecoderRun::replaced_by_pattern(size_t step, std::string_view token)
   search.start(token);
   std::string out;
   size_t done = 0, begin = 0, end = 0;
-  while (out.size() < kMaxTokenGrowth && search.next(begin, end)) {
+  while (search.next(begin, end)) {
     out.append(token, done, begin - done);
     out += op.more;
     done = end;
+    if (out.size() > kMaxToken) return std::string(token);
   }
   out.append(token, done, token.size() - done);
   return out;

@@ -1,6 +1,7 @@
 #include "text/double_array.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace pteron::text {
 
@@ -110,12 +111,16 @@ class TrieBuilder {
 
 }  // namespace
 
-std::vector<TrieUnit> build_trie(std::vector<Key> keys) {
-  std::erase_if(keys, [](const Key& key) { return key.first.empty(); });
-  std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.first < b.first; });
-  keys.erase(std::unique(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.first == b.first; }), keys.end());
-  if (keys.empty()) return {};
-  return TrieBuilder(keys).build();
+std::vector<TrieUnit> build_trie(const std::vector<Key>& keys) {
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(keys[a].first, a) < std::pair(keys[b].first, b); });
+  std::vector<Key> sorted;
+  for (const size_t i : order) {
+    if (!keys[i].first.empty() && (sorted.empty() || sorted.back().first != keys[i].first)) sorted.push_back(keys[i]);
+  }
+  if (sorted.empty()) return {};
+  return TrieBuilder(sorted).build();
 }
 
 }  // namespace pteron::text

@@ -51,6 +51,6 @@ class TrieView {
 };
 
 // Builds the units for keys and their values (>= 0). Of equal keys the first counts; empty keys are left out. No keys: no units.
-std::vector<TrieUnit> build_trie(std::vector<std::pair<std::string_view, int32_t>> keys);
+std::vector<TrieUnit> build_trie(const std::vector<std::pair<std::string_view, int32_t>>& keys);
 
 }  // namespace pteron::text

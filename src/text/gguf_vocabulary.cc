@@ -1,7 +1,8 @@
 // Vocabularies of GGUF files. What a tokenizer.json spells out, such a file only implies by the names of its model and pre-tokenizer.
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <limits>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -178,7 +179,6 @@ class GgufCompiler {
     for (uint32_t id = 0; id < out_.tokens.size(); ++id) {
       if (type(id) != kNormal && type(id) != kUserDefined) continue;
       const std::string& text = out_.tokens[id].text;
-      const size_t first = merges.size();
       const auto characters = static_cast<uint32_t>(count_characters(text));
       uint32_t left_size = 0;
       for (size_t at = 0; at < text.size();) {
@@ -188,12 +188,11 @@ class GgufCompiler {
         if (left == kNoId || right == kNoId || !mergeable(left) || !mergeable(right)) continue;
         merges.push_back({{left, right, id}, score(id), left_size, characters - left_size});
       }
-      std::sort(merges.begin() + static_cast<ptrdiff_t>(first), merges.end(), [](const RankedMerge& a, const RankedMerge& b) {
-        return std::pair(a.merge.left, a.merge.right) < std::pair(b.merge.left, b.merge.right);
-      });
     }
-    std::stable_sort(merges.begin(), merges.end(), [](const RankedMerge& a, const RankedMerge& b) {
-      return std::tuple(a.score, a.left_size, a.right_size) > std::tuple(b.score, b.left_size, b.right_size);
+    std::sort(merges.begin(), merges.end(), [](const RankedMerge& a, const RankedMerge& b) {
+      const auto better = [](const RankedMerge& m) { return std::tuple(m.score, m.left_size, m.right_size); };
+      const auto ids = [](const RankedMerge& m) { return std::tuple(m.merge.result, m.merge.left, m.merge.right); };
+      return better(a) != better(b) ? better(a) > better(b) : ids(a) < ids(b);
     });
     for (const RankedMerge& ranked : merges) out_.merges.push_back(ranked.merge);
   }

@@ -185,7 +185,7 @@ class TableWriter {
     }
     constexpr double kUnknownPenalty = 10.0;
     header_.unknown_score = lowest - kUnknownPenalty;
-    put(Section::model_trie, build_trie(std::move(keys)));
+    put(Section::model_trie, build_trie(keys));
   }
 
   void put_ops(Section section, const std::vector<ContentOp>& ops) {
@@ -214,8 +214,8 @@ class TableWriter {
       normal.emplace_back(normal_forms_.insert_or_assign(added.id, std::move(form)).first->second, index);
     }
     put(Section::added, entries);
-    put(Section::added_trie, build_trie(std::move(plain)));
-    put(Section::added_normal_trie, build_trie(std::move(normal)));
+    put(Section::added_trie, build_trie(plain));
+    put(Section::added_normal_trie, build_trie(normal));
     return {};
   }
 

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "text/newer_characters.h"
@@ -190,12 +191,15 @@ bool append_normalized(std::string& out, std::string_view text, NormalForm form)
   const auto combining_class = [](utf8proc_int32_t c) {
     return c < 0x300 || in_ranges(kNewerMarks, static_cast<char32_t>(c)) ? 0 : utf8proc_get_property(c)->combining_class;
   };
+  std::vector<std::tuple<int, size_t, utf8proc_int32_t>> marks;  // class, place, character
   for (size_t i = 0; i < codes.size();) {
     size_t end = i;
     while (end < codes.size() && combining_class(codes[end]) != 0) ++end;
     if (end - i > 1) {
-      std::stable_sort(codes.begin() + static_cast<ptrdiff_t>(i), codes.begin() + static_cast<ptrdiff_t>(end),
-                       [&](utf8proc_int32_t a, utf8proc_int32_t b) { return combining_class(a) < combining_class(b); });
+      marks.clear();
+      for (size_t k = i; k < end; ++k) marks.push_back({combining_class(codes[k]), k, codes[k]});
+      std::sort(marks.begin(), marks.end());
+      for (size_t k = i; k < end; ++k) codes[k] = std::get<2>(marks[k - i]);
     }
     i = end + 1;
   }
