@@ -16,6 +16,9 @@ class CpuCompileBackend : public partition::CompileBackend {
   std::string_view delegate_id() const override { return kDelegateId; }
   std::string_view summary() const override { return "packed weights of 4 to 32 bits used straight from the file, on x86-64 and arm64"; }
 
+  ir::Packing default_packing() const override { return ir::Packing::int4; }
+  ScalarType default_cache_dtype() const override { return ScalarType::Half; }
+
   Result<std::unique_ptr<partition::BackendOptions>> parse_options(std::span<const partition::KeyValue> options) const override {
     static constexpr std::string_view kKnown[] = {"float-weights"};
     auto out = std::make_unique<Options>();
