@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
   libflatbuffers-dev flatbuffers-compiler libsimdjson-dev nlohmann-json3-dev libcli11-dev
-  libssl-dev openssl libpcre2-dev libutf8proc-dev libpthreadpool-dev libedit-dev
+  libssl-dev openssl libpcre2-dev libutf8proc-dev libedit-dev
   libgtest-dev libgmock-dev python3 python3-dev python3-pip python3-venv
 )
 [ "${1:-}" = "--bench" ] && packages+=(libbenchmark-dev)

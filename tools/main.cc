@@ -22,6 +22,7 @@ int run_command(int argc, char** argv) {
   add_exec(app, context);
   add_bench(app, context);
   add_perplexity(app, context);
+  add_conformance(app, context);
   add_inspect(app, context);
   add_tokenize(app, context);
   add_template(app, context);

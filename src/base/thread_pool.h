@@ -1,8 +1,9 @@
-// A fixed set of threads (pthreadpool) for kernels; with one thread everything is a plain loop.
+// A fixed set of threads for kernels, which wait by looking for a moment and then sleeping; with one thread everything is a plain loop.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 
@@ -34,7 +35,7 @@ class ThreadPool {
     });
   }
 
-  // Calls `f(index)` for every index below `parts`, where parts <= size(), at the same time: the calls may meet at a SpinBarrier.
+  // Calls `f(index)` for every index below `parts`, where 1 <= parts <= size(), at the same time: the calls may meet at a SpinBarrier.
   template <class F>
   void run(size_t parts, F&& f) {
     run_erased(parts, [](void* context, size_t index) { (*static_cast<std::remove_reference_t<F>*>(context))(index); }, &f);
@@ -47,7 +48,7 @@ class ThreadPool {
   std::unique_ptr<Impl> impl_;
 };
 
-// Where the threads of one `ThreadPool::run` meet: spins, since the work between two meetings is microseconds, and yields when it takes long.
+// Where the threads of one `ThreadPool::run` meet: spins for a moment, since the work between two meetings is microseconds, then sleeps.
 class SpinBarrier {
  public:
   explicit SpinBarrier(size_t parties) : parties_(parties) {}
@@ -56,7 +57,7 @@ class SpinBarrier {
  private:
   const size_t parties_;
   alignas(64) std::atomic<size_t> arrived_{0};
-  alignas(64) std::atomic<size_t> generation_{0};
+  alignas(64) std::atomic<uint32_t> generation_{0};
 };
 
 }  // namespace pteron
