@@ -19,7 +19,7 @@ struct TokenizerAssets {
   nlohmann::json tokenizer_config;     // null where there is no such file; so are the next two
   nlohmann::json special_tokens_map;
   nlohmann::json added_tokens;
-  std::optional<text::GgufVocabulary> gguf;  // set for GGUF checkpoints
+  std::optional<text::GgufVocabulary> gguf;  // of GGUF files that have one
 };
 
 struct Checkpoint {

@@ -20,7 +20,7 @@ Status check_length(const GgufFile& file, const char* key, size_t length, size_t
 
 // The id of a special token, which must be one of the vocabulary's; -1 where the file names none.
 Status read_id(const GgufFile& file, const char* key, size_t tokens, int32_t& id) {
-  PTERON_ASSIGN(const std::optional<int64_t> found, file.integer(std::string(kTokenizer) + key));
+  PTERON_ASSIGN(const std::optional<int64_t> found, gguf_token_id(file, key));
   if (found && (*found < 0 || std::cmp_greater_equal(*found, tokens))) {
     return Status::error(Code::invalid_data, "a special token is outside the vocabulary",
                          {file.path(), std::string(kTokenizer) + key, "an id below " + std::to_string(tokens), std::to_string(*found)});
@@ -84,7 +84,9 @@ Result<Checkpoint> open_gguf_checkpoint(const std::string& path) {
   PTERON_ASSIGN(checkpoint.config, gguf_config(file, *architecture));
   PTERON_ASSIGN(checkpoint.generation_config, gguf_generation_config(file));
   PTERON_ASSIGN(checkpoint.weights, gguf_weights(file, *architecture));
-  PTERON_ASSIGN(checkpoint.tokenizer.gguf, read_vocabulary(file));
+  if (file.metadata().contains(std::string(kTokenizer) + "tokens")) {
+    PTERON_ASSIGN(checkpoint.tokenizer.gguf, read_vocabulary(file));
+  }
   PTERON_TRY(read_text(file, std::string(kTemplate), checkpoint.chat_template));
   PTERON_TRY(read_text(file, "general.name", checkpoint.name));
   PTERON_TRY(read_text(file, "general.license", checkpoint.licence));

@@ -60,6 +60,17 @@ TEST(GgufCheckpoint, TheFileGivesAMissingName) {
   EXPECT_EQ(open_gguf_checkpoint(folder.write("my-model.gguf", with_vocabulary().bytes()))->name, "my-model");
 }
 
+TEST(GgufCheckpoint, AFileMayHaveNoVocabulary) {
+  TempFolder folder;
+  GgufWriter writer = tiny_model("llama").floats("token_embd.weight", {8, 3}).u32("tokenizer.ggml.eos_token_id", 2).u32("tokenizer.ggml.padding_token_id", UINT32_MAX);
+  const Result<Checkpoint> opened = open_gguf_checkpoint(folder.write("m.gguf", writer.bytes()));
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_FALSE(opened->tokenizer.gguf.has_value());
+  EXPECT_EQ(opened->config["eos_token_id"], 2);
+  EXPECT_FALSE(opened->config.contains("pad_token_id"));
+  EXPECT_FALSE(opened->generation_config.contains("pad_token_id"));
+}
+
 TEST(GgufCheckpoint, TheMappingOutlivesTheFileObject) {
   TempFolder folder;
   ConstantPtr embedding;

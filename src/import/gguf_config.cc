@@ -79,11 +79,10 @@ class ConfigWriter {
 };
 
 void write_special_tokens(const GgufFile& file, ConfigWriter& out) {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kTokens = {{{"tokenizer.ggml.bos_token_id", "bos_token_id"},
-                                                                           {"tokenizer.ggml.eos_token_id", "eos_token_id"},
-                                                                           {"tokenizer.ggml.padding_token_id", "pad_token_id"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 3> kTokens = {
+      {{"bos_token_id", "bos_token_id"}, {"eos_token_id", "eos_token_id"}, {"padding_token_id", "pad_token_id"}}};
   for (const auto& [key, to] : kTokens) {
-    Result<std::optional<int64_t>> id = file.integer(key);
+    Result<std::optional<int64_t>> id = gguf_token_id(file, key);
     if (!id.ok()) return out.keep(std::move(id).status());
     if (*id) out.config[to] = **id;
   }
@@ -265,6 +264,11 @@ Result<GgufHeads> gguf_heads(const GgufFile& file) {
   return heads;
 }
 
+Result<std::optional<int64_t>> gguf_token_id(const GgufFile& file, std::string_view key) {
+  PTERON_ASSIGN(const std::optional<int64_t> id, file.integer("tokenizer.ggml." + std::string(key)));
+  return id == std::optional<int64_t>(UINT32_MAX) ? std::nullopt : id;
+}
+
 Result<json> gguf_config(const GgufFile& file, const GgufArchitecture& architecture) {
   PTERON_ASSIGN(const GgufHeads heads, gguf_heads(file));
   ConfigWriter out(file, architecture);
@@ -279,16 +283,13 @@ Result<json> gguf_config(const GgufFile& file, const GgufArchitecture& architect
 
 Result<json> gguf_generation_config(const GgufFile& file) {
   json config = json::object();
-  const auto copy_id = [&](const char* key, const char* to) -> Status {
-    PTERON_ASSIGN(const std::optional<int64_t> id, file.integer(key));
+  for (const auto& [key, to] : {std::pair{"bos_token_id", "bos_token_id"}, std::pair{"padding_token_id", "pad_token_id"}}) {
+    PTERON_ASSIGN(const std::optional<int64_t> id, gguf_token_id(file, key));
     if (id) config[to] = *id;
-    return Status();
-  };
-  PTERON_TRY(copy_id("tokenizer.ggml.bos_token_id", "bos_token_id"));
-  PTERON_TRY(copy_id("tokenizer.ggml.padding_token_id", "pad_token_id"));
+  }
   json ends = json::array();
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
-    PTERON_ASSIGN(const std::optional<int64_t> id, file.integer(key));
+  for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
+    PTERON_ASSIGN(const std::optional<int64_t> id, gguf_token_id(file, key));
     if (id && std::find(ends.begin(), ends.end(), json(*id)) == ends.end()) ends.push_back(*id);
   }
   if (!ends.empty()) config["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
@@ -297,7 +298,8 @@ Result<json> gguf_generation_config(const GgufFile& file) {
     PTERON_ASSIGN(const std::optional<double> value, file.number(key));
     if (value) config[to] = *value;
   }
-  PTERON_TRY(copy_id("general.sampling.top_k", "top_k"));
+  PTERON_ASSIGN(const std::optional<int64_t> top_k, file.integer("general.sampling.top_k"));
+  if (top_k) config["top_k"] = *top_k;
   return config;
 }
 

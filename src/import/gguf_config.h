@@ -48,6 +48,9 @@ struct GgufHeads {
 // Attention heads as the metadata gives them, every number from 1 to 2^20. The same for all layers: a file where they differ is refused.
 Result<GgufHeads> gguf_heads(const GgufFile& file);
 
+// The id under "tokenizer.ggml.<key>"; nothing where the key is missing or holds the largest uint32, which some writers put for "none".
+Result<std::optional<int64_t>> gguf_token_id(const GgufFile& file, std::string_view key);
+
 // The config.json that says the same as the metadata.
 Result<nlohmann::json> gguf_config(const GgufFile& file, const GgufArchitecture& architecture);
 
