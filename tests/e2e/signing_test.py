@@ -135,6 +135,23 @@ class Signing(SigningTest):
         self.done("manifest", "strip", signed)
         self.assertEqual(signed.read_bytes(), BUNDLE.read_bytes())
 
+    def test_export_signs_what_it_writes(self):
+        private, public = self.keys("k")
+        out = self.folder / "out"
+        out.mkdir()
+        words = ("export", DATA / "arch/llama_gqa", "-o", out / "model.pte", "--backend", "portable", "--external-constants", "weights.ptd", "-q", "--sign-key")
+        self.done(*words, private)
+        self.assertEqual(sorted(path.name for path in out.iterdir()), ["model.pte", "weights.ptd"])
+        self.done("verify", out / "model.pte", "--data", out / "weights.ptd", "--trust", public, "--require-signed")
+        first = (out / "model.pte").read_bytes()
+        self.done(*words, private)
+        self.assertEqual((out / "model.pte").read_bytes(), first)
+        data = bytearray((out / "weights.ptd").read_bytes())
+        data[-1] ^= 1
+        (out / "weights.ptd").write_bytes(data)
+        self.assertNotEqual(pteron("verify", out / "model.pte", "--data", out / "weights.ptd", "--trust", public, "--require-signed").code, 0)
+        self.assertEqual(pteron("exec", out / "model.pte", "--data", out / "weights.ptd", "--trust", public).code, 3)
+
     def test_keys(self):
         private, public = self.keys("k")
         self.assertEqual(stat.S_IMODE(private.stat().st_mode), 0o600)
