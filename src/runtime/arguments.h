@@ -189,7 +189,10 @@ struct Signature<Status (*)(KernelContext&, P...)> {
     std::tuple<typename Argument<P>::Holder...> holders{};
     size_t bad = kParameters;
     Value::Kind expected{};
-    ((bad == kParameters && !Argument<P>::read(*args[kIndex], std::get<kIndex>(holders)) ? (bad = kIndex, expected = Argument<P>::kExpected, 0) : 0), ...);
+    ((bad == kParameters && !Argument<P>::read(*args[kIndex], std::get<kIndex>(holders))
+          ? (bad = kIndex, expected = Argument<P>::kExpected, 0)
+          : 0),
+     ...);
     if (bad != kParameters) return wrong_argument(bad, expected, *args[bad]);
     return kFunction(context, Argument<P>::pass(std::get<kIndex>(holders))...);
   }

@@ -58,7 +58,8 @@ class RunBackend {
   // Success where this machine can run the backend, else the reason why not.
   virtual Status available() const { return {}; }
   // Makes a delegate of `payload`, which stays in place while the delegate lives. Called once for each entry of a method's delegate list.
-  virtual Result<std::unique_ptr<Delegate>> init(ByteSpan payload, std::span<const format::CompileSpec> specs, InitContext& context) const = 0;
+  virtual Result<std::unique_ptr<Delegate>> init(ByteSpan payload, std::span<const format::CompileSpec> specs,
+                                                 InitContext& context) const = 0;
   // Memory that the backend's device shares with the host; null: host memory serves.
   virtual Allocator* io_allocator() const { return nullptr; }
 };

@@ -13,7 +13,8 @@ constexpr size_t kMaxInstructions = 10'000'000;  // of one execution: a program 
 Result<bool> condition_holds(const Value& value) {
   if (value.is(Value::Kind::boolean)) return value.boolean();
   if (!value.is(Value::Kind::tensor) || value.tensor().dtype() != ScalarType::Bool) {
-    const std::string found = value.is(Value::Kind::tensor) ? std::string(dtype_name(value.tensor().dtype())) + " tensor" : std::string(kind_name(value.kind()));
+    const std::string found =
+        value.is(Value::Kind::tensor) ? std::string(dtype_name(value.tensor().dtype())) + " tensor" : std::string(kind_name(value.kind()));
     return Status::error(Code::invalid_data, "jump condition is no bool", {"", "", "bool or bool tensor", found});
   }
   const Tensor& tensor = value.tensor();
@@ -27,7 +28,9 @@ Result<size_t> step(MethodState& method, KernelContext& context, const Instructi
   switch (instruction.kind) {
     case Instruction::Kind::kernel: PTERON_TRY(instruction.kernel->run(context, instruction.args)); break;
     case Instruction::Kind::delegate: PTERON_TRY(instruction.delegate->execute(instruction.args)); break;
-    case Instruction::Kind::move: method.values[static_cast<size_t>(instruction.to)] = method.values[static_cast<size_t>(instruction.from)]; break;
+    case Instruction::Kind::move:
+      method.values[static_cast<size_t>(instruction.to)] = method.values[static_cast<size_t>(instruction.from)];
+      break;
     case Instruction::Kind::jump_false: {
       PTERON_ASSIGN(const bool holds, condition_holds(method.values[static_cast<size_t>(instruction.from)]));
       if (!holds) return static_cast<size_t>(instruction.to);
@@ -60,8 +63,9 @@ Status execute_chains(MethodState& method) {
   for (const auto& chain : method.chains) {
     for (size_t index = 0; index < chain.size();) {
       if (++executed > kMaxInstructions) {
-        return Status::error(Code::invalid_data, "program does not end",
-                             {method.program.path(), method.info.name, "at most " + std::to_string(kMaxInstructions) + " instructions", "more"});
+        return Status::error(
+            Code::invalid_data, "program does not end",
+            {method.program.path(), method.info.name, "at most " + std::to_string(kMaxInstructions) + " instructions", "more"});
       }
       auto next = step(method, context, chain[index], index);
       if (!next.ok()) return name_instruction(std::move(next).status(), method, chain[index], index);

@@ -24,7 +24,8 @@ class HostAllocator final : public Allocator {
     }
     const auto rounded = checked_align(bytes, alignment);
     void* data = rounded ? std::aligned_alloc(alignment, *rounded) : nullptr;
-    if (data == nullptr) return Status::error(Code::out_of_memory, "host memory is exhausted", {"", "", std::to_string(bytes) + " bytes", ""});
+    if (data == nullptr)
+      return Status::error(Code::out_of_memory, "host memory is exhausted", {"", "", std::to_string(bytes) + " bytes", ""});
     return Block{data, bytes, purpose, 0};
   }
   void release(const Block& block) override {

@@ -21,7 +21,8 @@ Status check_external(std::span<const format::FlatTensorFile> files) {
     for (const format::FlatTensor& entry : files[i].entries()) {
       for (size_t j = 0; j < i; ++j) {
         if (files[j].find(entry.key) != nullptr) {
-          return Status::error(Code::invalid_argument, "two data files have the same key", {files[i].path(), entry.key, "", "also in " + files[j].path()});
+          return Status::error(Code::invalid_argument, "two data files have the same key",
+                               {files[i].path(), entry.key, "", "also in " + files[j].path()});
         }
       }
     }
@@ -42,7 +43,8 @@ class ValueLoader {
   ValueLoader(const format::Plan& plan, MethodState& method) : plan_(plan), method_(method) {}
 
   Status load() {
-    const auto tensors = std::count_if(plan_.values.begin(), plan_.values.end(), [](const auto& v) { return std::holds_alternative<format::Tensor>(v); });
+    const auto tensors =
+        std::count_if(plan_.values.begin(), plan_.values.end(), [](const auto& v) { return std::holds_alternative<format::Tensor>(v); });
     method_.tensors.reserve(static_cast<size_t>(tensors));
     method_.values.resize(plan_.values.size());
     for (size_t i = 0; i < plan_.values.size(); ++i) {
@@ -70,7 +72,8 @@ class ValueLoader {
   }
 
   Result<Value> make(const format::Tensor& stored) {
-    Tensor& tensor = method_.tensors.emplace_back(stored.dtype, stored.sizes, stored.dim_order, stored.dynamism == format::ShapeDynamism::bound);
+    Tensor& tensor =
+        method_.tensors.emplace_back(stored.dtype, stored.sizes, stored.dim_order, stored.dynamism == format::ShapeDynamism::bound);
     PTERON_TRY(stored.allocation ? place(stored, tensor) : attach(stored, tensor));
     return Value(&tensor);
   }
@@ -80,7 +83,8 @@ class ValueLoader {
     const uint32_t memory_id = stored.allocation->memory_id;
     std::byte* const address = method_.memory.arena(memory_id).data() + stored.allocation->offset;
     if (tensor.nbytes() > 0 && reinterpret_cast<uintptr_t>(address) % std::min<size_t>(tensor.element_bytes(), 8) != 0) {
-      return Status::error(Code::invalid_data, "planned tensor is not aligned to its element", {"", "allocation_info", "", std::to_string(stored.allocation->offset)});
+      return Status::error(Code::invalid_data, "planned tensor is not aligned to its element",
+                           {"", "allocation_info", "", std::to_string(stored.allocation->offset)});
     }
     tensor.set_data(address);
     PTERON_TRY(method_.memory.bind(memory_id, address));
@@ -158,7 +162,8 @@ Result<const RunBackend*> find_backend(const std::string& id, std::span<const Ru
     if (backend->id() == id) return backend;
     known += (known.empty() ? "" : ", ") + std::string(backend->id());
   }
-  return Status::error(Code::not_found, "no backend of this name is in this build", {"", "delegate", known.empty() ? "no delegates" : known, id});
+  return Status::error(Code::not_found, "no backend of this name is in this build",
+                       {"", "delegate", known.empty() ? "no delegates" : known, id});
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ Result<MutableByteSpan> MethodMemory::allocate(size_t bytes, Purpose purpose) {
   PTERON_ASSIGN(Block block, allocator_->allocate(bytes, 64, purpose));
   blocks_.push_back(block);
   if (block.data == nullptr || block.bytes < bytes) {
-    return Status::error(Code::out_of_memory, "allocator gave no memory", {"", "", std::to_string(bytes) + " bytes", std::to_string(block.bytes)});
+    return Status::error(Code::out_of_memory, "allocator gave no memory",
+                         {"", "", std::to_string(bytes) + " bytes", std::to_string(block.bytes)});
   }
   std::memset(block.data, 0, bytes);
   return MutableByteSpan(static_cast<std::byte*>(block.data), bytes);

@@ -44,10 +44,12 @@ MethodInfo describe_plan(const format::Plan& plan) {
   info.name = plan.name;
   info.inputs = describe_slots(plan, plan.inputs);
   info.outputs = describe_slots(plan, plan.outputs);
-  if (!plan.non_const_buffer_sizes.empty()) info.arena_bytes.assign(plan.non_const_buffer_sizes.begin() + 1, plan.non_const_buffer_sizes.end());
+  if (!plan.non_const_buffer_sizes.empty())
+    info.arena_bytes.assign(plan.non_const_buffer_sizes.begin() + 1, plan.non_const_buffer_sizes.end());
   for (const format::Delegate& delegate : plan.delegates) info.delegates.push_back(delegate.id);
   for (const format::Operator& op : plan.operators) info.operators.push_back(op.overload.empty() ? op.name : op.name + "." + op.overload);
-  info.constant = plan.inputs.empty() && std::ranges::all_of(plan.chains, [](const format::Chain& chain) { return chain.instructions.empty(); });
+  info.constant =
+      plan.inputs.empty() && std::ranges::all_of(plan.chains, [](const format::Chain& chain) { return chain.instructions.empty(); });
   return info;
 }
 
@@ -94,10 +96,12 @@ bool nearly_equal(double a, double b) {
 // The value behind input `index`, if it is of `kind`.
 Result<Value*> input_slot(MethodState& method, size_t index, Value::Kind kind) {
   if (index >= method.inputs.size()) {
-    return Status::error(Code::invalid_argument, "no such input", {"", "input " + std::to_string(index), "below " + std::to_string(method.inputs.size()), ""});
+    return Status::error(Code::invalid_argument, "no such input",
+                         {"", "input " + std::to_string(index), "below " + std::to_string(method.inputs.size()), ""});
   }
   Value& value = method.values[static_cast<size_t>(method.inputs[index])];
-  if (!value.is(kind)) return wrong_kind("input has another kind", kind_name(value.kind()), kind_name(kind)).in_field("input " + std::to_string(index));
+  if (!value.is(kind))
+    return wrong_kind("input has another kind", kind_name(value.kind()), kind_name(kind)).in_field("input " + std::to_string(index));
   return &value;
 }
 
@@ -108,7 +112,8 @@ Status confirm(MethodState& method, size_t index, bool equal, const T& stored, c
     std::string expected, found;
     if constexpr (std::is_same_v<T, std::string_view>) expected = stored, found = given;
     else expected = std::to_string(stored), found = std::to_string(given);
-    return Status::error(Code::invalid_argument, "program is specialised to another value", {"", "input " + std::to_string(index), expected, found});
+    return Status::error(Code::invalid_argument, "program is specialised to another value",
+                         {"", "input " + std::to_string(index), expected, found});
   }
   method.input_set[index] = 1;
   return {};
@@ -136,7 +141,8 @@ Status set_tensor(MethodState& method, size_t index, Tensor& tensor, const Tenso
 // The value that output `index` is now.
 Result<const Value*> output_slot(const MethodState& method, size_t index) {
   if (index >= method.outputs.size()) {
-    return Status::error(Code::invalid_argument, "no such output", {"", "output " + std::to_string(index), "below " + std::to_string(method.outputs.size()), ""});
+    return Status::error(Code::invalid_argument, "no such output",
+                         {"", "output " + std::to_string(index), "below " + std::to_string(method.outputs.size()), ""});
   }
   return &method.values[static_cast<size_t>(method.outputs[index])];
 }
@@ -145,7 +151,8 @@ Result<const Value*> output_of_kind(const MethodState& method, size_t index, Val
   PTERON_ASSIGN(const Value* value, output_slot(method, index));
   if (!value->is(kind)) {
     const Code code = public_kind(value->kind()) == ValueKind::list ? Code::unsupported : Code::invalid_argument;
-    return Status::error(code, "output has another kind", {"", "output " + std::to_string(index), std::string(kind_name(kind)), std::string(kind_name(value->kind()))});
+    return Status::error(code, "output has another kind",
+                         {"", "output " + std::to_string(index), std::string(kind_name(kind)), std::string(kind_name(value->kind()))});
   }
   return value;
 }
@@ -194,12 +201,15 @@ Status Method::set_input_none(size_t index) {
 Status Method::bind_output(size_t index, const MutableTensorView& buffer) {
   PTERON_ASSIGN(const Value* value, output_of_kind(*impl_, index, Value::Kind::tensor));
   const std::string field = "output " + std::to_string(index);
-  if (impl_->info.outputs[index].planned) return Status::error(Code::invalid_argument, "output has memory of its own", {"", field, "an unplanned output", "a planned one"});
+  if (impl_->info.outputs[index].planned)
+    return Status::error(Code::invalid_argument, "output has memory of its own", {"", field, "an unplanned output", "a planned one"});
   Tensor& tensor = value->tensor();
-  if (buffer.dtype != tensor.dtype()) return wrong_kind("output has another dtype", dtype_name(tensor.dtype()), dtype_name(buffer.dtype)).in_field(field);
+  if (buffer.dtype != tensor.dtype())
+    return wrong_kind("output has another dtype", dtype_name(tensor.dtype()), dtype_name(buffer.dtype)).in_field(field);
   const size_t needed = impl_->info.outputs[index].nbytes;
   if (buffer.nbytes < needed || (buffer.data == nullptr && needed > 0)) {
-    return Status::error(Code::invalid_argument, "output buffer is too small", {"", field, std::to_string(needed) + " bytes", std::to_string(buffer.data == nullptr ? 0 : buffer.nbytes)});
+    return Status::error(Code::invalid_argument, "output buffer is too small",
+                         {"", field, std::to_string(needed) + " bytes", std::to_string(buffer.data == nullptr ? 0 : buffer.nbytes)});
   }
   if (reinterpret_cast<uintptr_t>(buffer.data) % std::min<size_t>(tensor.element_bytes(), 8) != 0) {
     return Status::error(Code::invalid_argument, "output buffer is not aligned to its element", {"", field, "", ""});
@@ -213,7 +223,8 @@ Status Method::allocate_outputs() {
     const Value& value = impl_->values[static_cast<size_t>(impl_->outputs[i])];
     if (!value.is(Value::Kind::tensor) || value.tensor().data() != nullptr || impl_->info.outputs[i].planned) continue;
     if (std::ranges::find(impl_->inputs, impl_->outputs[i]) != impl_->inputs.end()) continue;
-    PTERON_ASSIGN(MutableByteSpan memory, impl_->memory.allocate(value.tensor().capacity() * value.tensor().element_bytes(), Purpose::output));
+    PTERON_ASSIGN(MutableByteSpan memory,
+                  impl_->memory.allocate(value.tensor().capacity() * value.tensor().element_bytes(), Purpose::output));
     value.tensor().set_data(memory.data());
   }
   return {};
@@ -222,7 +233,8 @@ Status Method::allocate_outputs() {
 Status Method::execute() {
   for (size_t i = 0; i < impl_->input_set.size(); ++i) {
     if (impl_->input_set[i] == 0) {
-      return Status::error(Code::invalid_argument, "input is not set", {impl_->program.path(), impl_->info.name + " input " + std::to_string(i), "a value", "none"});
+      return Status::error(Code::invalid_argument, "input is not set",
+                           {impl_->program.path(), impl_->info.name + " input " + std::to_string(i), "a value", "none"});
     }
   }
   return execute_chains(*impl_);

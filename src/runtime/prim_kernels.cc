@@ -51,7 +51,8 @@ struct Mul {
 };
 
 Status no_bool(const Scalar& a, const Scalar& b) {
-  return a.is_bool() || b.is_bool() ? Status::error(Code::invalid_data, "operand has the wrong kind", {"", "", "int or double", "bool"}) : Status();
+  return a.is_bool() || b.is_bool() ? Status::error(Code::invalid_data, "operand has the wrong kind", {"", "", "int or double", "bool"})
+                                    : Status();
 }
 
 template <class Op>
@@ -128,7 +129,8 @@ Status sym_size(KernelContext&, std::span<Value* const> args) {
   const Tensor& tensor = args[0]->tensor();
   const int64_t dim = args[1]->integer();
   if (dim < 0 || static_cast<size_t>(dim) >= tensor.rank()) {
-    return Status::error(Code::invalid_argument, "no such dimension", {"", "dim", "below " + std::to_string(tensor.rank()), std::to_string(dim)});
+    return Status::error(Code::invalid_argument, "no such dimension",
+                         {"", "dim", "below " + std::to_string(tensor.rank()), std::to_string(dim)});
   }
   return put({args[2]}, Value(static_cast<int64_t>(tensor.size(static_cast<size_t>(dim)))));
 }
@@ -152,7 +154,8 @@ Status local_scalar_dense(KernelContext&, const Tensor& self, ResultSlot out) {
     case ScalarType::BFloat16: return put(out, Value(static_cast<double>(bfloat16_to_float(load_unaligned<uint16_t>(at)))));
     case ScalarType::Float: return put(out, Value(static_cast<double>(load_unaligned<float>(at))));
     case ScalarType::Double: return put(out, Value(load_unaligned<double>(at)));
-    default: return Status::error(Code::unsupported, "tensor of this dtype is no number", {"", "", "", std::string(dtype_name(self.dtype()))});
+    default:
+      return Status::error(Code::unsupported, "tensor of this dtype is no number", {"", "", "", std::string(dtype_name(self.dtype()))});
   }
 }
 
@@ -184,7 +187,8 @@ Status et_view(KernelContext&, std::span<Value* const> args) {
     if (known == 0 || self.numel() % known != 0) return Status::error(Code::invalid_argument, "view cannot infer a size");
     sizes[inferred] = static_cast<int32_t>(self.numel() / known);
   } else if (known != self.numel()) {
-    return Status::error(Code::invalid_argument, "view changes the number of elements", {"", "size", std::to_string(self.numel()), std::to_string(known)});
+    return Status::error(Code::invalid_argument, "view changes the number of elements",
+                         {"", "size", std::to_string(self.numel()), std::to_string(known)});
   }
   PTERON_TRY(out.resize({sizes, size.size()}));
   out.set_data(const_cast<void*>(self.data()));
@@ -193,7 +197,8 @@ Status et_view(KernelContext&, std::span<Value* const> args) {
 
 // dst[index] = src, where dst grows to index + 1 rows.
 Status et_copy_index(KernelContext&, Tensor& dst, const Tensor& src, int64_t index) {
-  if (dst.rank() != src.rank() + 1 || dst.dtype() != src.dtype()) return Status::error(Code::invalid_argument, "copied row has another rank or dtype");
+  if (dst.rank() != src.rank() + 1 || dst.dtype() != src.dtype())
+    return Status::error(Code::invalid_argument, "copied row has another rank or dtype");
   int32_t sizes[kMaxRank];
   for (size_t i = 0; i < src.rank(); ++i) {
     if (dst.size(i + 1) != src.size(i)) return Status::error(Code::invalid_argument, "copied row has other sizes");

@@ -77,7 +77,19 @@ struct BoxedList {
 // One entry of a value table. Copying a tensor value copies a handle: both then denote the same tensor.
 class Value {
  public:
-  enum class Kind : uint8_t { none, tensor, string, number_double, number_int, boolean, bool_list, double_list, int_list, tensor_list, optional_tensor_list };
+  enum class Kind : uint8_t {
+    none,
+    tensor,
+    string,
+    number_double,
+    number_int,
+    boolean,
+    bool_list,
+    double_list,
+    int_list,
+    tensor_list,
+    optional_tensor_list
+  };
 
   Value() = default;
   explicit Value(Tensor* tensor) : kind_(Kind::tensor) { data_.tensor = tensor; }

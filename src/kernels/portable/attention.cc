@@ -23,13 +23,16 @@ Status write_rows(const Tensor& value, Tensor& cache, Position&& position) {
   PTERON_TRY(expect_rank(cache, 4, "cache"));
   PTERON_TRY(expect(value.element_bytes() == cache.element_bytes(), "cache holds elements of another size"));
   PTERON_TRY(expect_contiguous({&value, &cache}));
-  if (value.size(0) != cache.size(0) || value.size(2) != cache.size(2) || value.size(3) != cache.size(3)) return bad("value does not fit the cache", "value", sizes_text(cache.sizes()), sizes_text(value.sizes()));
+  if (value.size(0) != cache.size(0) || value.size(2) != cache.size(2) || value.size(3) != cache.size(3))
+    return bad("value does not fit the cache", "value", sizes_text(cache.sizes()), sizes_text(value.sizes()));
   const size_t row = static_cast<size_t>(value.size(2)) * static_cast<size_t>(value.size(3)) * value.element_bytes();
   for (int64_t b = 0; b < value.size(0); ++b) {
     for (int64_t s = 0; s < value.size(1); ++s) {
       const int64_t to = position(b, s);
       if (to < 0 || to >= cache.size(1)) return index_error("position", to, cache.size(1));
-      if (row > 0) std::memmove(cache.data<std::byte>() + static_cast<size_t>(b * cache.size(1) + to) * row, value.data<std::byte>() + static_cast<size_t>(b * value.size(1) + s) * row, row);
+      if (row > 0)
+        std::memmove(cache.data<std::byte>() + static_cast<size_t>(b * cache.size(1) + to) * row,
+                     value.data<std::byte>() + static_cast<size_t>(b * value.size(1) + s) * row, row);
     }
   }
   return {};
@@ -38,19 +41,24 @@ Status write_rows(const Tensor& value, Tensor& cache, Position&& position) {
 Status write_from(const Tensor& value, Tensor& cache, int64_t start) {
   PTERON_TRY(expect_rank(value, 4, "value"));
   PTERON_TRY(expect_rank(cache, 4, "cache"));
-  if (start < 0 || start >= cache.size(1) || value.size(1) > cache.size(1) - start) return bad("rows lie beyond the cache", "start_pos", "below " + std::to_string(cache.size(1)), std::to_string(start) + " for " + std::to_string(value.size(1)) + " rows");
+  if (start < 0 || start >= cache.size(1) || value.size(1) > cache.size(1) - start)
+    return bad("rows lie beyond the cache", "start_pos", "below " + std::to_string(cache.size(1)),
+               std::to_string(start) + " for " + std::to_string(value.size(1)) + " rows");
   return write_rows(value, cache, [start](int64_t, int64_t s) { return start + s; });
 }
 
 // `out` is a token of one element that is never written.
-Status update_cache(KernelContext&, const Tensor& value, Tensor& cache, int64_t start_pos, Tensor&) { return write_from(value, cache, start_pos); }
+Status update_cache(KernelContext&, const Tensor& value, Tensor& cache, int64_t start_pos, Tensor&) {
+  return write_from(value, cache, start_pos);
+}
 
 Status update_cache_with_indices(KernelContext&, const Tensor& value, Tensor& cache, int64_t, const Tensor& indices, Tensor&) {
   PTERON_TRY(expect_dtype(indices, ScalarType::Long, "indices"));
   PTERON_TRY(expect_rank(indices, 2, "indices"));
   PTERON_TRY(expect_rank(value, 4, "value"));
   PTERON_TRY(expect_sizes(indices, value.sizes().first(2), "indices"));
-  return write_rows(value, cache, [&](int64_t b, int64_t s) { return indices.data<int64_t>()[b * indices.stride(0) + s * indices.stride(1)]; });
+  return write_rows(value, cache,
+                    [&](int64_t b, int64_t s) { return indices.data<int64_t>()[b * indices.stride(0) + s * indices.stride(1)]; });
 }
 
 // One of query, key and value: [B, S, H, D], or [B, H, S, D] by `seq_dim`. Quantised ones have a zero point and a scale for each row.
@@ -63,7 +71,9 @@ struct Heads {
   int64_t rows() const { return tensor->size(seq_dim); }
   int64_t heads() const { return tensor->size(head_dim); }
   int64_t width() const { return tensor->size(3); }
-  int64_t offset(const Tensor& t, int64_t b, int64_t h, int64_t s) const { return b * t.stride(0) + h * t.stride(head_dim) + s * t.stride(seq_dim); }
+  int64_t offset(const Tensor& t, int64_t b, int64_t h, int64_t s) const {
+    return b * t.stride(0) + h * t.stride(head_dim) + s * t.stride(seq_dim);
+  }
 
   // Row s of head h as floats: in place, or converted into `space`.
   const float* row(int64_t b, int64_t h, int64_t s, float* space) const {
@@ -97,7 +107,8 @@ void attend(const Attention& a, int64_t b, int64_t h, int64_t s, float* space, T
   const float* q = a.query.row(b, h, s, q_space);
   const Isa& loops = isa();
   for (int64_t j = 0; j < visible; ++j) {
-    DotArgs dot{.a = q, .lda = width, .w = a.key.row(b, kv, j, row_space), .ldw = width, .c = scores + j, .ldc = 1, .m = 1, .n = 1, .k = width};
+    DotArgs dot{
+        .a = q, .lda = width, .w = a.key.row(b, kv, j, row_space), .ldw = width, .c = scores + j, .ldc = 1, .m = 1, .n = 1, .k = width};
     loops.dot_f32(dot);
     scores[j] *= a.scale;
     if (a.mask != nullptr) scores[j] += a.mask->data<float>()[s * a.mask->stride(0) + j * a.mask->stride(1)];
@@ -142,7 +153,8 @@ Status run_attention(KernelContext& context, Attention& a, double dropout, std::
   PTERON_TRY(expect(k.dtype() == q.dtype() && v.dtype() == q.dtype(), "query, key and value have different dtypes"));
   if (!is_float(out.dtype()) || (q.dtype() != ScalarType::Char && out.dtype() != q.dtype())) return bad_dtype("out", out.dtype());
   PTERON_TRY(expect_sizes(v, k.sizes(), "value"));
-  if (k.size(0) != q.size(0) || k.size(3) != q.size(3) || a.key.heads() == 0 || a.query.heads() % a.key.heads() != 0) return bad("key does not fit the query", "key", sizes_text(q.sizes()), sizes_text(k.sizes()));
+  if (k.size(0) != q.size(0) || k.size(3) != q.size(3) || a.key.heads() == 0 || a.query.heads() % a.key.heads() != 0)
+    return bad("key does not fit the query", "key", sizes_text(q.sizes()), sizes_text(k.sizes()));
   if (a.start < 0) return bad("position is negative", "start_pos", "at least 0", std::to_string(a.start));
   if (a.mask != nullptr) {
     PTERON_TRY(expect(!a.causal, "a mask and causal attention exclude each other"));
@@ -151,7 +163,9 @@ Status run_attention(KernelContext& context, Attention& a, double dropout, std::
     PTERON_TRY(expect_sizes(*a.mask, sizes, "attn_mask"));
     a.keys = a.key.rows();
   } else {
-    if (a.start > a.key.rows() - a.query.rows()) return bad("queries lie beyond the keys", "start_pos", "at most " + std::to_string(a.key.rows() - a.query.rows()), std::to_string(a.start));
+    if (a.start > a.key.rows() - a.query.rows())
+      return bad("queries lie beyond the keys", "start_pos", "at most " + std::to_string(a.key.rows() - a.query.rows()),
+                 std::to_string(a.start));
     a.keys = a.start + a.query.rows();
   }
   PTERON_TRY(resize_like(out, q));
@@ -183,26 +197,33 @@ Result<size_t> attention_scratch(std::span<Value* const> args, size_t key, size_
 Result<size_t> sdpa_scratch(std::span<Value* const> args, size_t threads) { return attention_scratch(args, 1, threads); }
 Result<size_t> sdpa_with_cache_scratch(std::span<Value* const> args, size_t threads) { return attention_scratch(args, 3, threads); }
 
-Status custom_sdpa(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, int64_t start_pos, const Tensor* mask, double dropout, bool causal,
-                   std::optional<double> scale, Tensor& out) {
+Status custom_sdpa(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, int64_t start_pos,
+                   const Tensor* mask, double dropout, bool causal, std::optional<double> scale, Tensor& out) {
   Attention a{.query = {&query}, .key = {&key}, .value = {&value}, .mask = mask, .start = start_pos, .causal = causal};
   PTERON_TRY(expect(query.dtype() != ScalarType::Char, "query is quantised"));
   return run_attention(context, a, dropout, scale, out);
 }
 
-Status custom_quantized_sdpa(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, int64_t start_pos, const Tensor* mask, double dropout, bool causal,
-                             std::optional<double> scale, const Tensor* q_zero_points, const Tensor* q_scales, const Tensor* k_zero_points, const Tensor* k_scales,
-                             const Tensor* v_zero_points, const Tensor* v_scales, bool seq_at_dim_2, Tensor& out) {
+Status custom_quantized_sdpa(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, int64_t start_pos,
+                             const Tensor* mask, double dropout, bool causal, std::optional<double> scale, const Tensor* q_zero_points,
+                             const Tensor* q_scales, const Tensor* k_zero_points, const Tensor* k_scales, const Tensor* v_zero_points,
+                             const Tensor* v_scales, bool seq_at_dim_2, Tensor& out) {
   const size_t seq = seq_at_dim_2 ? 2 : 1, head = seq_at_dim_2 ? 1 : 2;
-  Attention a{.query = {&query, q_zero_points, q_scales, seq, head}, .key = {&key, k_zero_points, k_scales, seq, head}, .value = {&value, v_zero_points, v_scales, seq, head},
-              .mask = mask, .start = start_pos, .causal = causal};
+  Attention a{.query = {&query, q_zero_points, q_scales, seq, head},
+              .key = {&key, k_zero_points, k_scales, seq, head},
+              .value = {&value, v_zero_points, v_scales, seq, head},
+              .mask = mask,
+              .start = start_pos,
+              .causal = causal};
   return run_attention(context, a, dropout, scale, out);
 }
 
-Status sdpa_with_kv_cache(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, Tensor& key_cache, Tensor& value_cache, int64_t start_pos, int64_t seq_len,
-                          const Tensor* mask, double dropout, bool causal, std::optional<double> scale, Tensor& out) {
+Status sdpa_with_kv_cache(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, Tensor& key_cache,
+                          Tensor& value_cache, int64_t start_pos, int64_t seq_len, const Tensor* mask, double dropout, bool causal,
+                          std::optional<double> scale, Tensor& out) {
   PTERON_TRY(expect_rank(key, 4, "key"));
-  if (seq_len != key.size(1)) return bad("sequence length is not that of the keys", "seq_len", std::to_string(key.size(1)), std::to_string(seq_len));
+  if (seq_len != key.size(1))
+    return bad("sequence length is not that of the keys", "seq_len", std::to_string(key.size(1)), std::to_string(seq_len));
   PTERON_TRY(write_from(key, key_cache, start_pos));
   PTERON_TRY(write_from(value, value_cache, start_pos));
   return custom_sdpa(context, query, key_cache, value_cache, start_pos, mask, dropout, causal, scale, out);

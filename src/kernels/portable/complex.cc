@@ -48,7 +48,8 @@ Status complex_binary(const Tensor& a, const Tensor& b, std::complex<double> (*f
   for (size_t d = 0; d < sizes.rank(); ++d) loops.add(sizes[d], {out.stride(d), sa[d], sb[d]});
   loops.for_each_run(0, loops.count, [&](const auto& o, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
-      store_complex(out, o[0] + i * loops.inner_stride(0), f(load_complex(a, o[1] + i * loops.inner_stride(1)), load_complex(b, o[2] + i * loops.inner_stride(2))));
+      store_complex(out, o[0] + i * loops.inner_stride(0),
+                    f(load_complex(a, o[1] + i * loops.inner_stride(1)), load_complex(b, o[2] + i * loops.inner_stride(2))));
     }
   });
   return {};
@@ -89,13 +90,17 @@ Status conj(KernelContext&, const Tensor& self, Tensor& out) {
   const size_t bytes = self.element_bytes();
   for_each_pair(self, out, [&](int64_t to, int64_t from) {
     if (is_complex(self.dtype())) store_complex(out, to, std::conj(load_complex(self, from)));
-    else std::memcpy(out.data<std::byte>() + static_cast<size_t>(to) * bytes, self.data<std::byte>() + static_cast<size_t>(from) * bytes, bytes);
+    else
+      std::memcpy(out.data<std::byte>() + static_cast<size_t>(to) * bytes, self.data<std::byte>() + static_cast<size_t>(from) * bytes,
+                  bytes);
   });
   return {};
 }
 
 ScalarType part_type(ScalarType complex) {
-  return complex == ScalarType::ComplexDouble ? ScalarType::Double : complex == ScalarType::ComplexHalf ? ScalarType::Half : ScalarType::Float;
+  return complex == ScalarType::ComplexDouble ? ScalarType::Double
+         : complex == ScalarType::ComplexHalf ? ScalarType::Half
+                                              : ScalarType::Float;
 }
 
 Status view_as_real_copy(KernelContext& context, const Tensor& self, Tensor& out) {
@@ -156,7 +161,8 @@ Status fft_r2c(KernelContext& context, const Tensor& self, IntList dims, int64_t
   for_each_row(context, self, out, dim, [&](int64_t to, int64_t from) {
     for (int64_t k = 0; k < results; ++k) {
       std::complex<double> sum = 0;
-      for (int64_t i = 0; i < n; ++i) sum += load_one<double>(self.dtype(), self.data(), from + i * self.stride(dim)) * std::conj(root(i * k, n));
+      for (int64_t i = 0; i < n; ++i)
+        sum += load_one<double>(self.dtype(), self.data(), from + i * self.stride(dim)) * std::conj(root(i * k, n));
       store_complex(out, to + k * out.stride(dim), sum * factor);
     }
   });
@@ -168,7 +174,8 @@ Status fft_c2r(KernelContext& context, const Tensor& self, IntList dims, int64_t
   size_t dim = 0;
   PTERON_TRY(check_dims(self, dims, dim));
   const int64_t n = last_dim_size, given = self.size(dim);
-  if (n < 1 || n > INT32_MAX || n / 2 + 1 > given) return bad("size of the result does not fit the input", "last_dim_size", "", std::to_string(n));
+  if (n < 1 || n > INT32_MAX || n / 2 + 1 > given)
+    return bad("size of the result does not fit the input", "last_dim_size", "", std::to_string(n));
   PTERON_ASSIGN(const double factor, normalization(normalization_mode, n));
   Sizes sizes(self.sizes());
   sizes[dim] = static_cast<int32_t>(n);

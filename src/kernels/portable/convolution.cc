@@ -25,18 +25,21 @@ struct Convolution {
   std::array<int64_t, kSpatial> out_size{1, 1, 1};
 };
 
-Result<Convolution> plan_convolution(const Tensor& input, const Tensor& weight, const IntList& stride, const IntList& padding, const IntList& dilation, bool transposed,
-                                     const IntList& output_padding, int64_t groups) {
+Result<Convolution> plan_convolution(const Tensor& input, const Tensor& weight, const IntList& stride, const IntList& padding,
+                                     const IntList& dilation, bool transposed, const IntList& output_padding, int64_t groups) {
   Convolution conv;
-  if (input.rank() < 3 || input.rank() > 2 + kSpatial || weight.rank() != input.rank()) return bad("convolution of these ranks", "input", "3 to 5", sizes_text(input.sizes()));
+  if (input.rank() < 3 || input.rank() > 2 + kSpatial || weight.rank() != input.rank())
+    return bad("convolution of these ranks", "input", "3 to 5", sizes_text(input.sizes()));
   conv.weight = &weight;
   conv.dims = input.rank() - 2;
   conv.groups = groups;
   conv.transposed = transposed;
   conv.in_channels = input.size(1);
-  if (groups <= 0 || conv.in_channels % groups != 0 || weight.size(0) % groups != 0) return bad("channels do not divide into groups", "groups", sizes_text(weight.sizes()), std::to_string(groups));
+  if (groups <= 0 || conv.in_channels % groups != 0 || weight.size(0) % groups != 0)
+    return bad("channels do not divide into groups", "groups", sizes_text(weight.sizes()), std::to_string(groups));
   const int64_t weight_inputs = transposed ? weight.size(0) : weight.size(1) * groups;
-  if (weight_inputs != conv.in_channels) return bad("weight is for other channels", "weight", sizes_text(input.sizes()), sizes_text(weight.sizes()));
+  if (weight_inputs != conv.in_channels)
+    return bad("weight is for other channels", "weight", sizes_text(input.sizes()), sizes_text(weight.sizes()));
   conv.out_channels = transposed ? weight.size(1) * groups : weight.size(0);
   PTERON_TRY(read_windows(stride, conv.dims, 1, "stride", &Window::stride, conv.windows));
   PTERON_TRY(read_windows(padding, conv.dims, 0, "padding", &Window::padding, conv.windows));
@@ -49,8 +52,10 @@ Result<Convolution> plan_convolution(const Tensor& input, const Tensor& weight, 
     window.kernel = weight.size(tensor_dim);
     conv.kernel_step[d] = weight.stride(tensor_dim);
     if (window.kernel == 0) return bad("kernel is empty", "weight", "", sizes_text(weight.sizes()));
-    conv.out_size[d] = transposed ? (image.size[d] - 1) * window.stride - 2 * window.padding + window.reach() + window.output_padding : window.positions(image.size[d]);
-    if (conv.out_size[d] < 0 || conv.out_size[d] > std::numeric_limits<int32_t>::max() || (conv.out_size[d] == 0 && image.size[d] > 0)) return bad("convolution leaves an impossible size", "", "", std::to_string(conv.out_size[d]));
+    conv.out_size[d] = transposed ? (image.size[d] - 1) * window.stride - 2 * window.padding + window.reach() + window.output_padding
+                                  : window.positions(image.size[d]);
+    if (conv.out_size[d] < 0 || conv.out_size[d] > std::numeric_limits<int32_t>::max() || (conv.out_size[d] == 0 && image.size[d] > 0))
+      return bad("convolution leaves an impossible size", "", "", std::to_string(conv.out_size[d]));
   }
   return conv;
 }
@@ -71,7 +76,8 @@ int64_t divide_up(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a
 
 // Adds weight * input to outputs [from, from + n) of a row, for one kernel column.
 template <class T>
-void add_column(const Tensor& input, const Image& image, int64_t row, const Window& w, bool transposed, int64_t k, T weight, int64_t from, int64_t n, T* sums) {
+void add_column(const Tensor& input, const Image& image, int64_t row, const Window& w, bool transposed, int64_t k, T weight, int64_t from,
+                int64_t n, T* sums) {
   T values[kRun];
   const int64_t size = image.size[kSpatial - 1], step = image.step[kSpatial - 1];
   if (!transposed) {
@@ -90,13 +96,15 @@ void add_column(const Tensor& input, const Image& image, int64_t row, const Wind
 }
 
 template <class T>
-void convolve_row(const Convolution& conv, const Tensor& input, const Image& in, int64_t n, int64_t oc, int64_t od, int64_t oh, int64_t from, int64_t count, T* sums) {
+void convolve_row(const Convolution& conv, const Tensor& input, const Image& in, int64_t n, int64_t oc, int64_t od, int64_t oh,
+                  int64_t from, int64_t count, T* sums) {
   const auto& [wd, wh, ww] = conv.windows.at;
   const int64_t in_group = conv.in_channels / conv.groups, out_group = conv.out_channels / conv.groups, group = oc / out_group;
   const Tensor& weight = *conv.weight;
   for (int64_t c = 0; c < in_group; ++c) {
     const int64_t ic = group * in_group + c;
-    const int64_t w_base = conv.transposed ? ic * weight.stride(0) + (oc % out_group) * weight.stride(1) : oc * weight.stride(0) + c * weight.stride(1);
+    const int64_t w_base =
+        conv.transposed ? ic * weight.stride(0) + (oc % out_group) * weight.stride(1) : oc * weight.stride(0) + c * weight.stride(1);
     for (int64_t kd = 0; kd < wd.kernel; ++kd) {
       const int64_t id = input_position(wd, conv.transposed, od, kd, in.size[0]);
       for (int64_t kh = 0; id >= 0 && kh < wh.kernel; ++kh) {
@@ -104,7 +112,8 @@ void convolve_row(const Convolution& conv, const Tensor& input, const Image& in,
         if (ih < 0) continue;
         const int64_t row = n * in.batch_step + ic * in.channel_step + id * in.step[0] + ih * in.step[1];
         for (int64_t kw = 0; kw < ww.kernel; ++kw) {
-          const T w = load_one<T>(weight.dtype(), weight.data(), w_base + kd * conv.kernel_step[0] + kh * conv.kernel_step[1] + kw * conv.kernel_step[2]);
+          const T w = load_one<T>(weight.dtype(), weight.data(),
+                                  w_base + kd * conv.kernel_step[0] + kh * conv.kernel_step[1] + kw * conv.kernel_step[2]);
           add_column<T>(input, in, row, ww, conv.transposed, kw, w, from, count, sums);
         }
       }
@@ -133,8 +142,8 @@ void convolve(KernelContext& context, const Convolution& conv, const Tensor& inp
   });
 }
 
-Status convolution(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, IntList stride, IntList padding, IntList dilation, bool transposed,
-                   IntList output_padding, int64_t groups, Tensor& out) {
+Status convolution(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, IntList stride, IntList padding,
+                   IntList dilation, bool transposed, IntList output_padding, int64_t groups, Tensor& out) {
   if (!is_real(input.dtype())) return bad_dtype("input", input.dtype());
   PTERON_TRY(expect_dtype(weight, input.dtype(), "weight"));
   PTERON_TRY(expect_dtype(out, input.dtype(), "out"));
@@ -168,7 +177,8 @@ void for_each_product(const Convolution& conv, const Image& in, const Image& out
     for (int64_t oc = 0; oc < conv.out_channels; ++oc) {
       for (int64_t c = 0; c < in_group; ++c) {
         const int64_t ic = oc / out_group * in_group + c;
-        const int64_t w_base = conv.transposed ? ic * weight.stride(0) + (oc % out_group) * weight.stride(1) : oc * weight.stride(0) + c * weight.stride(1);
+        const int64_t w_base =
+            conv.transposed ? ic * weight.stride(0) + (oc % out_group) * weight.stride(1) : oc * weight.stride(0) + c * weight.stride(1);
         for (int64_t p = 0; p < positions * taps; ++p) {
           int64_t position = p / taps, tap = p % taps;
           int64_t from = n * in.batch_step + ic * in.channel_step, to = n * out.batch_step + oc * out.channel_step, at = w_base;
@@ -190,8 +200,9 @@ void for_each_product(const Convolution& conv, const Image& in, const Image& out
   }
 }
 
-Status convolution_backward(KernelContext&, const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList> bias_sizes, IntList stride, IntList padding,
-                            IntList dilation, bool transposed, IntList output_padding, int64_t groups, BoolList output_mask, Tensor& out0, Tensor& out1, Tensor& out2) {
+Status convolution_backward(KernelContext&, const Tensor& grad_output, const Tensor& input, const Tensor& weight,
+                            std::optional<IntList> bias_sizes, IntList stride, IntList padding, IntList dilation, bool transposed,
+                            IntList output_padding, int64_t groups, BoolList output_mask, Tensor& out0, Tensor& out1, Tensor& out2) {
   if (!is_float(input.dtype())) return bad_dtype("input", input.dtype());
   for (const Tensor* t : {&grad_output, &weight}) PTERON_TRY(expect_dtype(*t, input.dtype(), "grad_output"));
   PTERON_TRY(expect(output_mask.size() == 3, "output mask needs three entries"));
@@ -207,10 +218,12 @@ Status convolution_backward(KernelContext&, const Tensor& grad_output, const Ten
   if (wants_input) PTERON_TRY(resize_like(out0, input));
   if (wants_weight) PTERON_TRY(resize_like(out1, weight));
   if (wants_bias) PTERON_TRY(out2.resize(channels));
-  for (const auto& [wanted, like, t] : {std::tuple{wants_input, &input, &out0}, std::tuple{wants_weight, &weight, &out1}, std::tuple{wants_bias, &input, &out2}}) {
+  for (const auto& [wanted, like, t] :
+       {std::tuple{wants_input, &input, &out0}, std::tuple{wants_weight, &weight, &out1}, std::tuple{wants_bias, &input, &out2}}) {
     if (!wanted) continue;
     PTERON_TRY(expect_dtype(*t, input.dtype(), "out"));
-    if (t != &out2) PTERON_TRY(expect(std::ranges::equal(t->dim_order(), like->dim_order()), "gradient has another dim order than its tensor"));
+    if (t != &out2)
+      PTERON_TRY(expect(std::ranges::equal(t->dim_order(), like->dim_order()), "gradient has another dim order than its tensor"));
     if (t->nbytes() > 0) std::memset(t->data(), 0, t->nbytes());
   }
   const Image in(input), out(grad_output);

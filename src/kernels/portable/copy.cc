@@ -50,7 +50,9 @@ Status copy_same(KernelContext& context, const Tensor& self, Tensor& out) {
 
 Status clone(KernelContext& context, const Tensor& self, std::optional<int64_t>, Tensor& out) { return copy_same(context, self, out); }
 
-Status to_copy(KernelContext& context, const Tensor& self, bool, std::optional<int64_t>, Tensor& out) { return to_same_sizes(context, self, out); }
+Status to_copy(KernelContext& context, const Tensor& self, bool, std::optional<int64_t>, Tensor& out) {
+  return to_same_sizes(context, self, out);
+}
 
 // A given order must be the one that `out` has, and contiguous or channels-last.
 Status check_dim_order(const Tensor& self, bool non_blocking, const std::optional<IntList>& dim_order, const Tensor& out) {

@@ -15,7 +15,8 @@ using runtime::make_kernel;
 double distance(const Tensor& a, int64_t a_at, int64_t a_step, const Tensor& b, int64_t b_at, int64_t b_step, int64_t n, double p) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const double d = std::abs(load_one<double>(a.dtype(), a.data(), a_at + i * a_step) - load_one<double>(b.dtype(), b.data(), b_at + i * b_step));
+    const double d =
+        std::abs(load_one<double>(a.dtype(), a.data(), a_at + i * a_step) - load_one<double>(b.dtype(), b.data(), b_at + i * b_step));
     if (p == 0) sum += d != 0 ? 1 : 0;
     else if (std::isinf(p)) sum = d > sum || d != d ? d : sum;
     else if (p == 1) sum += d;
@@ -57,7 +58,8 @@ Status cdist(KernelContext& context, const Tensor& x1, const Tensor& x2, double 
   context.threads().parallel_for(static_cast<size_t>(loops.count), grain, [&](size_t begin, size_t end) {
     loops.for_each_run(static_cast<int64_t>(begin), static_cast<int64_t>(end), [&](const auto& o, int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
-        const double d = distance(x1, o[1] + i * loops.inner_stride(1), x1.stride(r1 - 1), x2, o[2] + i * loops.inner_stride(2), x2.stride(r2 - 1), n, p);
+        const double d = distance(x1, o[1] + i * loops.inner_stride(1), x1.stride(r1 - 1), x2, o[2] + i * loops.inner_stride(2),
+                                  x2.stride(r2 - 1), n, p);
         store_one(out.dtype(), d, out.data(), o[0] + i * loops.inner_stride(0));
       }
     });
@@ -76,7 +78,8 @@ Status pdist(KernelContext&, const Tensor& self, double p, Tensor& out) {
   int64_t at = 0;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = i + 1; j < rows; ++j) {
-      store_one(out.dtype(), distance(self, i * self.stride(0), self.stride(1), self, j * self.stride(0), self.stride(1), self.size(1), p), out.data(), at++);
+      store_one(out.dtype(), distance(self, i * self.stride(0), self.stride(1), self, j * self.stride(0), self.stride(1), self.size(1), p),
+                out.data(), at++);
     }
   }
   return {};

@@ -62,20 +62,24 @@ Status check_table(const QuantizedTable& table, int64_t quant_min, int64_t quant
   if (type != ScalarType::Byte && !(table.bits == 8 && type == ScalarType::Char)) return bad_dtype("weight", type);
   PTERON_TRY(expect(quant_min <= quant_max, "quantisation range is empty"));
   const Tensor& scales = table.scales;
-  if (!is_float(scales.dtype()) || scales.rank() < 1 || scales.rank() > 2 || scales.size(0) != table.weight.size(0)) return bad("scales do not fit the weight", "weight_scales", sizes_text(table.weight.sizes()), sizes_text(scales.sizes()));
+  if (!is_float(scales.dtype()) || scales.rank() < 1 || scales.rank() > 2 || scales.size(0) != table.weight.size(0))
+    return bad("scales do not fit the weight", "weight_scales", sizes_text(table.weight.sizes()), sizes_text(scales.sizes()));
   if (table.zero_points != nullptr) PTERON_TRY(expect_sizes(*table.zero_points, scales.sizes(), "weight_zero_points"));
-  if (table.zero_points != nullptr && !is_real(table.zero_points->dtype())) return bad_dtype("weight_zero_points", table.zero_points->dtype());
-  if (table.groups <= 0 || table.cols % table.groups != 0) return bad("columns do not divide into groups", "weight_scales", std::to_string(table.cols), std::to_string(table.groups));
+  if (table.zero_points != nullptr && !is_real(table.zero_points->dtype()))
+    return bad_dtype("weight_zero_points", table.zero_points->dtype());
+  if (table.groups <= 0 || table.cols % table.groups != 0)
+    return bad("columns do not divide into groups", "weight_scales", std::to_string(table.cols), std::to_string(table.groups));
   return expect_contiguous({&table.weight, &scales, table.zero_points});
 }
 
-Status quantized_embedding(int bits, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, int64_t quant_min, int64_t quant_max, const Tensor& indices,
-                           const std::optional<int64_t>& dtype, Tensor& out) {
+Status quantized_embedding(int bits, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, int64_t quant_min,
+                           int64_t quant_max, const Tensor& indices, const std::optional<int64_t>& dtype, Tensor& out) {
   const int64_t cols = weight.rank() == 2 ? int64_t{weight.size(1)} * (8 / bits) : 0;
   const QuantizedTable table{weight, scales, zero_points, bits, cols, scales.rank() == 2 ? scales.size(1) : 1};
   PTERON_TRY(check_table(table, quant_min, quant_max));
   if (!is_float(out.dtype())) return bad_dtype("out", out.dtype());
-  if (dtype && *dtype != static_cast<int64_t>(out.dtype())) return bad("dtype is not that of out", "dtype", std::string(dtype_name(out.dtype())), std::to_string(*dtype));
+  if (dtype && *dtype != static_cast<int64_t>(out.dtype()))
+    return bad("dtype is not that of out", "dtype", std::string(dtype_name(out.dtype())), std::to_string(*dtype));
   PTERON_TRY(resize_rows(indices, cols, out));
   PTERON_TRY(expect_contiguous({&indices, &out}));
   const int64_t group = cols / table.groups;
@@ -94,12 +98,13 @@ Status quantized_embedding(int bits, const Tensor& weight, const Tensor& scales,
 }
 
 template <int kBits>
-Status quantized(KernelContext&, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, int64_t quant_min, int64_t quant_max, const Tensor& indices, Tensor& out) {
+Status quantized(KernelContext&, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, int64_t quant_min,
+                 int64_t quant_max, const Tensor& indices, Tensor& out) {
   return quantized_embedding(kBits, weight, scales, zero_points, quant_min, quant_max, indices, std::nullopt, out);
 }
 template <int kBits>
-Status quantized_as(KernelContext&, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, int64_t quant_min, int64_t quant_max, const Tensor& indices,
-                    std::optional<int64_t> dtype, Tensor& out) {
+Status quantized_as(KernelContext&, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, int64_t quant_min,
+                    int64_t quant_max, const Tensor& indices, std::optional<int64_t> dtype, Tensor& out) {
   return quantized_embedding(kBits, weight, scales, zero_points, quant_min, quant_max, indices, dtype, out);
 }
 

@@ -87,7 +87,8 @@ Result<Indexing> Indexing::make(const Tensor& self, const OptionalTensorList& in
   for (size_t i = 0; i < indices.size(); ++i) {
     const Tensor* index = indices[i];
     const size_t spans = index != nullptr && is_mask(*index) ? index->rank() : 1;
-    if (plan.rank_ + spans > self.rank() || spans == 0) return bad("more indices than dimensions", "indices", std::to_string(self.rank()), "");
+    if (plan.rank_ + spans > self.rank() || spans == 0)
+      return bad("more indices than dimensions", "indices", std::to_string(self.rank()), "");
     if (index == nullptr) {
       ++plan.rank_;
       continue;
@@ -96,7 +97,8 @@ Result<Indexing> Indexing::make(const Tensor& self, const OptionalTensorList& in
     if (!any) plan.position_ = plan.rank_;
     if (is_mask(*index)) {
       for (size_t d = 0; d < spans; ++d) {
-        if (index->size(d) != self.size(plan.rank_ + d)) return bad("mask has other sizes than its tensor", "indices", sizes_text(self.sizes()), sizes_text(index->sizes()));
+        if (index->size(d) != self.size(plan.rank_ + d))
+          return bad("mask has other sizes than its tensor", "indices", sizes_text(self.sizes()), sizes_text(index->sizes()));
         plan.indices_[plan.rank_ + d] = {index, d};
       }
       masked = true;
@@ -116,7 +118,8 @@ Result<Indexing> Indexing::make(const Tensor& self, const OptionalTensorList& in
     while (plan.index_sizes_.rank() < own.rank()) plan.index_sizes_.insert(0, 1);
     for (size_t d = 0; d < own.rank(); ++d) {
       int32_t& size = plan.index_sizes_[plan.index_sizes_.rank() - own.rank() + d];
-      if (own[d] != 1 && size != 1 && own[d] != size) return bad("indices do not broadcast", "indices", sizes_text(plan.index_sizes_.span()), sizes_text(own.span()));
+      if (own[d] != 1 && size != 1 && own[d] != size)
+        return bad("indices do not broadcast", "indices", sizes_text(plan.index_sizes_.span()), sizes_text(own.span()));
       if (own[d] != 1) size = own[d];
     }
   }
@@ -204,7 +207,8 @@ void copy_elements(std::byte* to, const std::byte* from, int64_t to_step, int64_
     std::memcpy(to, from, static_cast<size_t>(n) * bytes);
     return;
   }
-  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_step * static_cast<int64_t>(bytes), from + i * from_step * static_cast<int64_t>(bytes), bytes);
+  for (int64_t i = 0; i < n; ++i)
+    std::memcpy(to + i * to_step * static_cast<int64_t>(bytes), from + i * from_step * static_cast<int64_t>(bytes), bytes);
 }
 
 Status index(KernelContext&, const Tensor& self, OptionalTensorList indices, Tensor& out) {
@@ -216,8 +220,8 @@ Status index(KernelContext&, const Tensor& self, OptionalTensorList indices, Ten
   const auto bytes = static_cast<int64_t>(self.element_bytes());
   return plan.for_each(self, out.strides(), [&](int64_t from, int64_t to) {
     kept.for_each_run(0, kept.count, [&](const auto& offsets, int64_t n) {
-      copy_elements(out.data<std::byte>() + (to + offsets[1]) * bytes, self.data<std::byte>() + (from + offsets[0]) * bytes, kept.inner_stride(1), kept.inner_stride(0), n,
-                    self.element_bytes());
+      copy_elements(out.data<std::byte>() + (to + offsets[1]) * bytes, self.data<std::byte>() + (from + offsets[0]) * bytes,
+                    kept.inner_stride(1), kept.inner_stride(0), n, self.element_bytes());
     });
   });
 }
@@ -227,10 +231,12 @@ Status put(Tensor& target, const OptionalTensorList& indices, const Tensor& valu
   PTERON_TRY(expect_dtype(values, target.dtype(), "values"));
   PTERON_ASSIGN(const Indexing plan, Indexing::make(target, indices));
   const Sizes& sizes = plan.result_sizes();
-  if (values.rank() > sizes.rank()) return bad("values do not broadcast to the indexed elements", "values", sizes_text(sizes.span()), sizes_text(values.sizes()));
+  if (values.rank() > sizes.rank())
+    return bad("values do not broadcast to the indexed elements", "values", sizes_text(sizes.span()), sizes_text(values.sizes()));
   for (size_t d = 0; d < values.rank(); ++d) {
     const int32_t size = values.size(d), wanted = sizes[sizes.rank() - values.rank() + d];
-    if (size != 1 && size != wanted) return bad("values do not broadcast to the indexed elements", "values", sizes_text(sizes.span()), sizes_text(values.sizes()));
+    if (size != 1 && size != wanted)
+      return bad("values do not broadcast to the indexed elements", "values", sizes_text(sizes.span()), sizes_text(values.sizes()));
   }
   if (accumulate && !is_real(target.dtype())) return bad_dtype("self", target.dtype());
   const Strides strides = broadcast_strides(values, sizes.rank());
@@ -242,12 +248,14 @@ Status put(Tensor& target, const OptionalTensorList& indices, const Tensor& valu
     kept.for_each_run(0, kept.count, [&](const auto& offsets, int64_t n) {
       const int64_t to_at = to + offsets[0], from_at = from + offsets[1], to_step = kept.inner_stride(0), from_step = kept.inner_stride(1);
       if (!accumulate) {
-        copy_elements(target.data<std::byte>() + to_at * bytes, values.data<std::byte>() + from_at * bytes, to_step, from_step, n, target.element_bytes());
+        copy_elements(target.data<std::byte>() + to_at * bytes, values.data<std::byte>() + from_at * bytes, to_step, from_step, n,
+                      target.element_bytes());
         return;
       }
       for (int64_t i = 0; i < n; ++i) {
         if (is_float(target.dtype())) {
-          const double sum = load_one<double>(target.dtype(), target.data(), to_at + i * to_step) + load_one<double>(values.dtype(), values.data(), from_at + i * from_step);
+          const double sum = load_one<double>(target.dtype(), target.data(), to_at + i * to_step) +
+                             load_one<double>(values.dtype(), values.data(), from_at + i * from_step);
           store_one(target.dtype(), sum, target.data(), to_at + i * to_step);
         } else {
           const auto a = static_cast<uint64_t>(load_one<int64_t>(target.dtype(), target.data(), to_at + i * to_step));
@@ -266,7 +274,8 @@ Status index_put(KernelContext& context, const Tensor& self, OptionalTensorList 
   return put(out, indices, values, accumulate);
 }
 
-Status index_put_in_place(KernelContext&, Tensor& self, OptionalTensorList indices, const Tensor& values, bool accumulate, ResultSlot result) {
+Status index_put_in_place(KernelContext&, Tensor& self, OptionalTensorList indices, const Tensor& values, bool accumulate,
+                          ResultSlot result) {
   PTERON_TRY(put(self, indices, values, accumulate));
   *result.value = Value(&self);
   return {};
@@ -302,11 +311,13 @@ Status gather(KernelContext&, const Tensor& self, int64_t dim, const Tensor& ind
   if (!is_index_type(indices.dtype())) return bad_dtype("index", indices.dtype());
   PTERON_TRY(resize_like(out, indices));
   if (indices.numel() == 0) return {};
-  if (self.rank() != indices.rank() && self.rank() != 0 && indices.rank() != 0) return bad("index has another rank than self", "index", sizes_text(self.sizes()), sizes_text(indices.sizes()));
+  if (self.rank() != indices.rank() && self.rank() != 0 && indices.rank() != 0)
+    return bad("index has another rank than self", "index", sizes_text(self.sizes()), sizes_text(indices.sizes()));
   Loops<3> loops;
   for (size_t x = 0; x < indices.rank(); ++x) {
     const bool along = x == d || self.rank() == 0;
-    if (!along && indices.size(x) > self.size(x)) return bad("index is larger than self", "index", sizes_text(self.sizes()), sizes_text(indices.sizes()));
+    if (!along && indices.size(x) > self.size(x))
+      return bad("index is larger than self", "index", sizes_text(self.sizes()), sizes_text(indices.sizes()));
     loops.add(indices.size(x), {out.stride(x), indices.stride(x), along ? 0 : self.stride(x)});
   }
   const int64_t size = self.rank() == 0 ? 1 : self.size(d), step = self.rank() == 0 ? 0 : self.stride(d);
@@ -348,7 +359,9 @@ Status masked_select(KernelContext&, const Tensor& self, const Tensor& mask, Ten
   PTERON_TRY(out.resize(result));
   const auto bytes = static_cast<int64_t>(self.element_bytes());
   int64_t at = 0;
-  visit([&](int64_t offset) { std::memcpy(out.data<std::byte>() + at++ * bytes, self.data<std::byte>() + offset * bytes, self.element_bytes()); });
+  visit([&](int64_t offset) {
+    std::memcpy(out.data<std::byte>() + at++ * bytes, self.data<std::byte>() + offset * bytes, self.element_bytes());
+  });
   return {};
 }
 
@@ -374,7 +387,8 @@ Status masked_scatter(KernelContext& context, const Tensor& self, const Tensor& 
         short_source = true;
         return;
       }
-      std::memcpy(out.data<std::byte>() + (offsets[0] + i * loops.inner_stride(0)) * bytes, source.data<std::byte>() + taken++ * bytes, self.element_bytes());
+      std::memcpy(out.data<std::byte>() + (offsets[0] + i * loops.inner_stride(0)) * bytes, source.data<std::byte>() + taken++ * bytes,
+                  self.element_bytes());
     }
   });
   return expect(!short_source, "source has fewer elements than the mask selects");

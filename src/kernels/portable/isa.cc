@@ -9,6 +9,10 @@ const Isa* isa_for(CpuTarget target) {
     case CpuTarget::avx2:
     case CpuTarget::avxvnni: return &kAvx2Isa;
     case CpuTarget::avx512vnni: return &kAvx512Isa;
+#elif defined(__aarch64__)
+    case CpuTarget::neon:
+    case CpuTarget::dotprod:
+    case CpuTarget::i8mm: return &kNeonIsa;
 #endif
     default: return nullptr;
   }

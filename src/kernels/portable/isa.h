@@ -62,6 +62,8 @@ extern const Isa kScalarIsa;
 #if defined(__x86_64__)
 extern const Isa kAvx2Isa;
 extern const Isa kAvx512Isa;
+#elif defined(__aarch64__)
+extern const Isa kNeonIsa;
 #endif
 
 }  // namespace pteron::portable

@@ -253,7 +253,8 @@ float sum_of_squares_loop(const float* in, size_t n) {
 
 // The table of an instruction set with vectors V.
 template <class V>
-constexpr Isa make_isa(CpuTarget target, void (*half_to_float)(const uint16_t*, float*, size_t), void (*float_to_half)(const float*, uint16_t*, size_t)) {
+constexpr Isa make_isa(CpuTarget target, void (*half_to_float)(const uint16_t*, float*, size_t),
+                       void (*float_to_half)(const float*, uint16_t*, size_t)) {
   Isa isa;
   isa.target = target;
   isa.dot_f32 = &dot<V, float>;

@@ -25,7 +25,8 @@ Status copy_part(KernelContext& context, const Tensor& from, const View& to, con
   loops.for_each_run(0, loops.count, [&](const auto& offsets, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = offsets[1] + i * loops.inner_stride(1), put = offsets[0] + i * loops.inner_stride(0);
-      if (is_int_or_bool(from.dtype()) && is_int_or_bool(out.dtype())) store_one(out.dtype(), load_one<int64_t>(from.dtype(), from.data(), at), to.data, put);
+      if (is_int_or_bool(from.dtype()) && is_int_or_bool(out.dtype()))
+        store_one(out.dtype(), load_one<int64_t>(from.dtype(), from.data(), at), to.data, put);
       else store_one(out.dtype(), load_one<double>(from.dtype(), from.data(), at), to.data, put);
     }
   });
@@ -48,7 +49,8 @@ Status cat(KernelContext& context, TensorList tensors, int64_t dim, Tensor& out)
     if (skipped(t)) continue;
     if (t.rank() != first->rank()) return bad("cat of different ranks", "tensors", sizes_text(first->sizes()), sizes_text(t.sizes()));
     for (size_t x = 0; x < t.rank(); ++x) {
-      if (x != d && t.size(x) != first->size(x)) return bad("cat of different sizes", "tensors", sizes_text(first->sizes()), sizes_text(t.sizes()));
+      if (x != d && t.size(x) != first->size(x))
+        return bad("cat of different sizes", "tensors", sizes_text(first->sizes()), sizes_text(t.sizes()));
     }
     length += t.size(d);
   }
@@ -95,7 +97,8 @@ Status split_copy(KernelContext& context, const Tensor& self, int64_t split_size
   if (self.rank() == 0) return bad("split of a scalar");
   PTERON_ASSIGN(const size_t d, wrap_dim(dim, self.rank()));
   const int64_t size = self.size(d);
-  if (split_size < 0 || (split_size == 0 && size != 0)) return bad("split size is not positive", "split_size", "above 0", std::to_string(split_size));
+  if (split_size < 0 || (split_size == 0 && size != 0))
+    return bad("split size is not positive", "split_size", "above 0", std::to_string(split_size));
   const int64_t parts = size == 0 ? 1 : (size - 1) / split_size + 1;
   if (static_cast<int64_t>(out.size()) != parts) return bad("wrong number of outs", "out", std::to_string(parts), std::to_string(out.size()));
   for (int64_t i = 0; i < parts; ++i) {
@@ -107,10 +110,12 @@ Status split_copy(KernelContext& context, const Tensor& self, int64_t split_size
 Status split_with_sizes_copy(KernelContext& context, const Tensor& self, IntList split_sizes, int64_t dim, TensorList out) {
   if (self.rank() == 0) return bad("split of a scalar");
   PTERON_ASSIGN(const size_t d, wrap_dim(dim, self.rank()));
-  if (out.size() != split_sizes.size()) return bad("wrong number of outs", "out", std::to_string(split_sizes.size()), std::to_string(out.size()));
+  if (out.size() != split_sizes.size())
+    return bad("wrong number of outs", "out", std::to_string(split_sizes.size()), std::to_string(out.size()));
   int64_t total = 0;
   for (size_t i = 0; i < split_sizes.size(); ++i) {
-    if (split_sizes[i] < 0 || split_sizes[i] > self.size(d) - total) return bad("split sizes do not add up", "split_sizes", std::to_string(self.size(d)), std::to_string(split_sizes[i]));
+    if (split_sizes[i] < 0 || split_sizes[i] > self.size(d) - total)
+      return bad("split sizes do not add up", "split_sizes", std::to_string(self.size(d)), std::to_string(split_sizes[i]));
     total += split_sizes[i];
   }
   if (total != self.size(d)) return bad("split sizes do not add up", "split_sizes", std::to_string(self.size(d)), std::to_string(total));
@@ -125,7 +130,8 @@ Status split_with_sizes_copy(KernelContext& context, const Tensor& self, IntList
 Status unbind_copy(KernelContext& context, const Tensor& self, int64_t dim, TensorList out) {
   if (self.rank() == 0) return bad("unbind of a scalar");
   PTERON_ASSIGN(const size_t d, wrap_dim(dim, self.rank()));
-  if (out.size() != static_cast<size_t>(self.size(d))) return bad("wrong number of outs", "out", std::to_string(self.size(d)), std::to_string(out.size()));
+  if (out.size() != static_cast<size_t>(self.size(d)))
+    return bad("wrong number of outs", "out", std::to_string(self.size(d)), std::to_string(out.size()));
   for (size_t i = 0; i < out.size(); ++i) {
     PTERON_ASSIGN(const View view, select_view(self, static_cast<int64_t>(d), static_cast<int64_t>(i)));
     PTERON_TRY(copy_out(context, self, view, out[i]));
@@ -147,15 +153,16 @@ Status scatter_part(KernelContext& context, const Tensor& self, const Tensor& sr
 Status select_scatter(KernelContext& context, const Tensor& self, const Tensor& src, int64_t dim, int64_t index, Tensor& out) {
   return scatter_part(context, self, src, out, [&](const Tensor& to) { return select_view(to, dim, index); });
 }
-Status slice_scatter(KernelContext& context, const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step,
-                     Tensor& out) {
+Status slice_scatter(KernelContext& context, const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+                     std::optional<int64_t> end, int64_t step, Tensor& out) {
   return scatter_part(context, self, src, out, [&](const Tensor& to) { return slice_view(to, dim, start, end, step); });
 }
 
 Status repeat(KernelContext&, const Tensor& self, IntList repeats, Tensor& out) {
   PTERON_ASSIGN(const Sizes times, sizes_from(repeats));
   PTERON_TRY(expect_dtype(out, self.dtype(), "out"));
-  if (times.rank() < self.rank()) return bad("fewer repeats than dimensions", "repeats", std::to_string(self.rank()), std::to_string(times.rank()));
+  if (times.rank() < self.rank())
+    return bad("fewer repeats than dimensions", "repeats", std::to_string(self.rank()), std::to_string(times.rank()));
   const size_t shift = times.rank() - self.rank();
   Sizes sizes;
   for (size_t d = 0; d < times.rank(); ++d) {
@@ -224,7 +231,8 @@ Status roll(KernelContext& context, const Tensor& self, IntList shifts, IntList 
 
 Status constant_pad(KernelContext& context, const Tensor& self, IntList pad, Scalar value, Tensor& out) {
   PTERON_TRY(expect_dtype(out, self.dtype(), "out"));
-  if (pad.size() % 2 != 0 || pad.size() / 2 > self.rank()) return bad("wrong number of pads", "pad", "at most " + std::to_string(2 * self.rank()), std::to_string(pad.size()));
+  if (pad.size() % 2 != 0 || pad.size() / 2 > self.rank())
+    return bad("wrong number of pads", "pad", "at most " + std::to_string(2 * self.rank()), std::to_string(pad.size()));
   if (!is_real(self.dtype())) return bad_dtype("self", self.dtype());
   Sizes sizes(self.sizes());
   std::array<int64_t, kMaxRank> before{}, after{};
@@ -233,7 +241,8 @@ Status constant_pad(KernelContext& context, const Tensor& self, IntList pad, Sca
     before[d] = pad[2 * i];
     after[d] = pad[2 * i + 1];
     constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
-    const int64_t n = before[d] < -kLimit || before[d] > kLimit || after[d] < -kLimit || after[d] > kLimit ? -1 : self.size(d) + before[d] + after[d];
+    const int64_t n =
+        before[d] < -kLimit || before[d] > kLimit || after[d] < -kLimit || after[d] > kLimit ? -1 : self.size(d) + before[d] + after[d];
     if (n < 0 || n > kLimit) return bad("pad leaves an impossible size", "pad", "", std::to_string(n));
     sizes[d] = static_cast<int32_t>(n);
   }
@@ -245,7 +254,8 @@ Status constant_pad(KernelContext& context, const Tensor& self, IntList pad, Sca
   View from = view_of(self), to = view_of(out);
   bool empty = false;
   for (size_t d = 0; d < self.rank(); ++d) {  // negative pads cut elements off
-    const int64_t cut_front = std::max<int64_t>(-before[d], 0), cut_back = std::max<int64_t>(-after[d], 0), n = self.size(d) - cut_front - cut_back;
+    const int64_t cut_front = std::max<int64_t>(-before[d], 0), cut_back = std::max<int64_t>(-after[d], 0),
+                  n = self.size(d) - cut_front - cut_back;
     empty = empty || n <= 0;
     if (empty) break;
     from.shift(cut_front * from.strides[d]);
@@ -269,7 +279,9 @@ Status tril(KernelContext& context, const Tensor& self, int64_t diagonal, Tensor
   matrices.for_each_run(0, matrices.count, [&](const auto& offsets, int64_t n) {
     for (int64_t m = 0; m < n; ++m) {
       for (int64_t r = 0; r < out.size(rank - 2); ++r) {
-        const int64_t from = diagonal >= out.size(rank - 1) ? out.size(rank - 1) : std::max<int64_t>(0, r + std::max<int64_t>(diagonal, -out.size(rank - 2)) + 1);
+        const int64_t from = diagonal >= out.size(rank - 1)
+                                 ? out.size(rank - 1)
+                                 : std::max<int64_t>(0, r + std::max<int64_t>(diagonal, -out.size(rank - 2)) + 1);
         for (int64_t c = from; c < out.size(rank - 1); ++c) {
           const int64_t at = offsets[0] + m * matrices.inner_stride(0) + r * out.stride(rank - 2) + c * out.stride(rank - 1);
           std::memset(out.data<std::byte>() + at * bytes, 0, out.element_bytes());
@@ -286,8 +298,10 @@ Status shuffle_sizes(const Tensor& self, int64_t factor, bool shuffle, Sizes& si
   const size_t c = self.rank() - 3;
   if (factor <= 0 || factor > 32767) return bad("factor is out of range", "factor", "1 to 32767", std::to_string(factor));
   const int64_t channels = self.size(c), h = self.size(c + 1), w = self.size(c + 2), square = factor * factor;
-  if (shuffle ? channels % square != 0 : h % factor != 0 || w % factor != 0) return bad("sizes are no multiples of the factor", "factor", sizes_text(self.sizes()), std::to_string(factor));
-  const int64_t out_c = shuffle ? channels / square : channels * square, out_h = shuffle ? h * factor : h / factor, out_w = shuffle ? w * factor : w / factor;
+  if (shuffle ? channels % square != 0 : h % factor != 0 || w % factor != 0)
+    return bad("sizes are no multiples of the factor", "factor", sizes_text(self.sizes()), std::to_string(factor));
+  const int64_t out_c = shuffle ? channels / square : channels * square, out_h = shuffle ? h * factor : h / factor,
+                out_w = shuffle ? w * factor : w / factor;
   constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
   if (out_c > kLimit || out_h > kLimit || out_w > kLimit) return bad("result is too large");
   sizes = Sizes(self.sizes());
@@ -345,7 +359,8 @@ Status pixel_unshuffle(KernelContext& context, const Tensor& self, int64_t facto
 Status tile_crop(KernelContext& context, const Tensor& input, int64_t tile, Tensor& out) {
   PTERON_TRY(expect_rank(input, 3, "input"));
   PTERON_TRY(expect_dtype(out, input.dtype(), "out"));
-  if (tile <= 0 || tile > std::numeric_limits<int32_t>::max() || input.size(1) % tile != 0 || input.size(2) % tile != 0) return bad("image is no multiple of the tile", "tile_size", sizes_text(input.sizes()), std::to_string(tile));
+  if (tile <= 0 || tile > std::numeric_limits<int32_t>::max() || input.size(1) % tile != 0 || input.size(2) % tile != 0)
+    return bad("image is no multiple of the tile", "tile_size", sizes_text(input.sizes()), std::to_string(tile));
   const auto t = static_cast<int32_t>(tile);
   const int32_t down = input.size(1) / t, across = input.size(2) / t;
   if (int64_t{down} * across > std::numeric_limits<int32_t>::max()) return bad("too many tiles");

@@ -30,7 +30,9 @@ PTERON_BINARY_OP(BitXor, a ^ b)
 
 // Shifts by the width of the type or more give what all bits shifted out give.
 struct ShiftLeft {
-  static int64_t apply(int64_t a, int64_t b, int64_t width) { return b < 0 || b >= width ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b); }
+  static int64_t apply(int64_t a, int64_t b, int64_t width) {
+    return b < 0 || b >= width ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+  }
 };
 struct ShiftRight {
   static int64_t apply(int64_t a, int64_t b, int64_t width) { return b < 0 || b >= width ? (a < 0 ? -1 : 0) : a >> b; }

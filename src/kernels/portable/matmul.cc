@@ -35,7 +35,8 @@ const float* as_floats(const Matrix& m, float*& space, int64_t& row_step) {
   row_step = m.row_step;
   if (plain(m)) return m.tensor->data<float>() + m.offset;
   float* const floats = space;
-  for (int64_t r = 0; r < m.rows; ++r) load_run<float>(m.tensor->dtype(), m.tensor->data(), m.offset + r * m.row_step, m.col_step, m.cols, floats + r * m.cols);
+  for (int64_t r = 0; r < m.rows; ++r)
+    load_run<float>(m.tensor->dtype(), m.tensor->data(), m.offset + r * m.row_step, m.col_step, m.cols, floats + r * m.cols);
   space += m.rows * m.cols;
   row_step = m.cols;
   return floats;
@@ -116,7 +117,8 @@ void blend_and_store(const Blend& blend, T* result, const Matrix& to, Tensor& ou
       const size_t rank = self.rank();
       const int64_t row_step = rank == 2 && self.size(0) != 1 ? self.stride(0) : 0;
       const int64_t col_step = rank >= 1 && self.size(rank - 1) != 1 ? self.stride(rank - 1) : 0;
-      for (int64_t j = 0; j < to.cols; ++j) row[j] = static_cast<T>(row[j] + beta * load_one<T>(self.dtype(), self.data(), i * row_step + j * col_step));
+      for (int64_t j = 0; j < to.cols; ++j)
+        row[j] = static_cast<T>(row[j] + beta * load_one<T>(self.dtype(), self.data(), i * row_step + j * col_step));
     }
     store_run<T>(out.dtype(), row, to.cols, out.data(), to.offset + i * to.row_step, to.col_step);
   }
@@ -150,15 +152,16 @@ Status multiply(KernelContext& context, const Matrix& a, const Matrix& b, const 
 // Scratch of one product, and its checks. The last two dimensions of each tensor are the matrices.
 Result<size_t> product_scratch(const Tensor& a, const Tensor& b, const Tensor& out) {
   const size_t rank = out.rank();
-  if (rank < 2 || a.rank() != rank || b.rank() != rank) return bad("matrix product of other ranks", "", std::to_string(rank), sizes_text(a.sizes()));
+  if (rank < 2 || a.rank() != rank || b.rank() != rank)
+    return bad("matrix product of other ranks", "", std::to_string(rank), sizes_text(a.sizes()));
   const std::array<size_t, 3> elements = {static_cast<size_t>(a.size(rank - 2)) * static_cast<size_t>(a.size(rank - 1)),
                                           static_cast<size_t>(b.size(rank - 2)) * static_cast<size_t>(b.size(rank - 1)),
                                           static_cast<size_t>(a.size(rank - 2)) * static_cast<size_t>(b.size(rank - 1))};
   const auto total = checked_add(elements[0] + elements[1], elements[2]);
   const auto bytes = total ? checked_mul<size_t>(*total, 8) : std::nullopt;
   if (!bytes) return bad("matrix product overflows");
-  const bool direct = a.dtype() == ScalarType::Float && b.dtype() == ScalarType::Float && out.dtype() == ScalarType::Float && a.contiguous() &&
-                      b.contiguous() && out.contiguous();
+  const bool direct = a.dtype() == ScalarType::Float && b.dtype() == ScalarType::Float && out.dtype() == ScalarType::Float &&
+                      a.contiguous() && b.contiguous() && out.contiguous();
   return direct ? size_t{0} : *bytes;
 }
 
@@ -183,7 +186,8 @@ Result<size_t> addmm_scratch(std::span<runtime::Value* const> args, size_t) {
 Status check_product(const Tensor& a, const Tensor& b, size_t rank) {
   PTERON_TRY(expect_rank(a, rank, "self"));
   PTERON_TRY(expect_rank(b, rank, "mat2"));
-  if (a.size(rank - 1) != b.size(rank - 2)) return bad("inner sizes of a matrix product differ", "", sizes_text(a.sizes()), sizes_text(b.sizes()));
+  if (a.size(rank - 1) != b.size(rank - 2))
+    return bad("inner sizes of a matrix product differ", "", sizes_text(a.sizes()), sizes_text(b.sizes()));
   return {};
 }
 
@@ -228,7 +232,8 @@ Status bmm(KernelContext& context, const Tensor& self, const Tensor& mat2, Tenso
     return {};
   }
   for (int64_t i = 0; i < self.size(0); ++i) {
-    PTERON_TRY(multiply(context, matrix_of(self, 1, i * self.stride(0)), matrix_of(mat2, 1, i * mat2.stride(0)), matrix_of(out, 1, i * out.stride(0)), {}, space, out));
+    PTERON_TRY(multiply(context, matrix_of(self, 1, i * self.stride(0)), matrix_of(mat2, 1, i * mat2.stride(0)),
+                        matrix_of(out, 1, i * out.stride(0)), {}, space, out));
   }
   return {};
 }
@@ -276,7 +281,8 @@ Status check_linear(const Tensor& input, const Tensor& weight, const Tensor* bia
 // Types without vector loops.
 template <class T>
 Status linear_of_any(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, void* space, Tensor& out) {
-  const int64_t k = weight.size(1), n = weight.size(0), m = k > 0 ? static_cast<int64_t>(input.numel()) / k : static_cast<int64_t>(out.numel()) / std::max<int64_t>(n, 1);
+  const int64_t k = weight.size(1), n = weight.size(0),
+                m = k > 0 ? static_cast<int64_t>(input.numel()) / k : static_cast<int64_t>(out.numel()) / std::max<int64_t>(n, 1);
   const Matrix a{&input, 0, m, k, k, 1}, b{&weight, 0, k, n, 1, k}, to{&out, 0, m, n, n, 1};
   product_of_any<T>(context, a, b, static_cast<T*>(space));
   blend_and_store<T>({bias}, static_cast<T*>(space), to, out);

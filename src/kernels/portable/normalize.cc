@@ -93,18 +93,20 @@ Status check_float(std::initializer_list<const Tensor*> tensors) {
   return {};
 }
 
-Status layer_norm(KernelContext& context, const Tensor& input, IntList normalized_shape, const Tensor* weight, const Tensor* bias, double eps, Tensor& out,
-                  Tensor& mean_out, Tensor& rstd_out) {
+Status layer_norm(KernelContext& context, const Tensor& input, IntList normalized_shape, const Tensor* weight, const Tensor* bias,
+                  double eps, Tensor& out, Tensor& mean_out, Tensor& rstd_out) {
   PTERON_TRY(check_float({&input, weight, bias, &out, &mean_out, &rstd_out}));
   PTERON_ASSIGN(const Sizes shape, sizes_from(normalized_shape));
   const size_t lead = input.rank() - shape.rank();
-  if (shape.rank() == 0 || shape.rank() > input.rank()) return bad("normalized shape has another rank", "normalized_shape", "", sizes_text(shape.span()));
+  if (shape.rank() == 0 || shape.rank() > input.rank())
+    return bad("normalized shape has another rank", "normalized_shape", "", sizes_text(shape.span()));
   Sizes stats;
   int64_t size = 1;
   for (size_t d = 0; d < input.rank(); ++d) {
     stats.push(d < lead ? input.size(d) : 1);
     if (d < lead) continue;
-    if (input.size(d) != shape[d - lead]) return bad("normalized shape differs from the input", "normalized_shape", sizes_text(input.sizes()), sizes_text(shape.span()));
+    if (input.size(d) != shape[d - lead])
+      return bad("normalized shape differs from the input", "normalized_shape", sizes_text(input.sizes()), sizes_text(shape.span()));
     size *= shape[d - lead];
   }
   for (const Tensor* t : {weight, bias}) {
@@ -136,8 +138,8 @@ Status layer_norm(KernelContext& context, const Tensor& input, IntList normalize
   return {};
 }
 
-Status group_norm(KernelContext& context, const Tensor& input, const Tensor* weight, const Tensor* bias, int64_t n, int64_t c, int64_t hxw, int64_t group,
-                  double eps, Tensor& out, Tensor& mean_out, Tensor& rstd_out) {
+Status group_norm(KernelContext& context, const Tensor& input, const Tensor* weight, const Tensor* bias, int64_t n, int64_t c, int64_t hxw,
+                  int64_t group, double eps, Tensor& out, Tensor& mean_out, Tensor& rstd_out) {
   PTERON_TRY(check_float({&input, weight, bias, &out, &mean_out, &rstd_out}));
   if (input.rank() < 2 || input.size(0) != n || input.size(1) != c || group <= 0 || c % group != 0 || n < 0 || hxw < 0 ||
       static_cast<uint64_t>(n) * static_cast<uint64_t>(c) * static_cast<uint64_t>(hxw) != input.numel()) {
@@ -189,16 +191,20 @@ double element(const Tensor* t, int64_t i, double otherwise) { return t != nullp
 void update_running(const BatchNorm& norm, int64_t c, const Moments& moments, double count) {
   if (norm.running_mean == nullptr) return;
   const double unbiased = moments.variance * count / std::max(count - 1, 1.0);
-  store_one(norm.running_mean->dtype(), (1 - norm.momentum) * element(norm.running_mean, c, 0) + norm.momentum * moments.mean, norm.running_mean->data(), c);
-  store_one(norm.running_var->dtype(), (1 - norm.momentum) * element(norm.running_var, c, 0) + norm.momentum * unbiased, norm.running_var->data(), c);
+  store_one(norm.running_mean->dtype(), (1 - norm.momentum) * element(norm.running_mean, c, 0) + norm.momentum * moments.mean,
+            norm.running_mean->data(), c);
+  store_one(norm.running_var->dtype(), (1 - norm.momentum) * element(norm.running_var, c, 0) + norm.momentum * unbiased,
+            norm.running_var->data(), c);
 }
 
 // `save_mean` and `save_rstd` receive the batch's statistics, or become empty where stored ones are used.
 Status batch_norm(const Tensor& input, const BatchNorm& norm, Tensor& out, Tensor& save_mean, Tensor& save_rstd) {
-  PTERON_TRY(check_float({&input, norm.weight, norm.bias, norm.mean, norm.var, norm.running_mean, norm.running_var, &out, &save_mean, &save_rstd}));
+  PTERON_TRY(check_float(
+      {&input, norm.weight, norm.bias, norm.mean, norm.var, norm.running_mean, norm.running_var, &out, &save_mean, &save_rstd}));
   if (input.rank() < 2) return bad("batch norm needs a channel dimension", "input", "", sizes_text(input.sizes()));
   const int32_t channels[] = {input.size(1)}, none[] = {0};
-  for (const Tensor* t : {norm.weight, norm.bias, norm.mean, norm.var, static_cast<const Tensor*>(norm.running_mean), static_cast<const Tensor*>(norm.running_var)}) {
+  for (const Tensor* t : {norm.weight, norm.bias, norm.mean, norm.var, static_cast<const Tensor*>(norm.running_mean),
+                          static_cast<const Tensor*>(norm.running_var)}) {
     if (t != nullptr) PTERON_TRY(expect_sizes(*t, channels, "statistics"));
   }
   const bool stored = norm.mean != nullptr;
@@ -238,20 +244,22 @@ Status batch_norm(const Tensor& input, const BatchNorm& norm, Tensor& out, Tenso
   return {};
 }
 
-Status batch_norm_legit(KernelContext&, const Tensor& input, const Tensor* weight, const Tensor* bias, Tensor& running_mean, Tensor& running_var, bool training,
-                        double momentum, double eps, Tensor& out, Tensor& save_mean, Tensor& save_rstd) {
-  if (training) return batch_norm(input, {weight, bias, nullptr, nullptr, &running_mean, &running_var, momentum, eps}, out, save_mean, save_rstd);
+Status batch_norm_legit(KernelContext&, const Tensor& input, const Tensor* weight, const Tensor* bias, Tensor& running_mean,
+                        Tensor& running_var, bool training, double momentum, double eps, Tensor& out, Tensor& save_mean,
+                        Tensor& save_rstd) {
+  if (training)
+    return batch_norm(input, {weight, bias, nullptr, nullptr, &running_mean, &running_var, momentum, eps}, out, save_mean, save_rstd);
   return batch_norm(input, {weight, bias, &running_mean, &running_var, nullptr, nullptr, momentum, eps}, out, save_mean, save_rstd);
 }
 
-Status batch_norm_no_stats(KernelContext&, const Tensor& input, const Tensor* weight, const Tensor* bias, bool training, double momentum, double eps, Tensor& out,
-                           Tensor& save_mean, Tensor& save_rstd) {
+Status batch_norm_no_stats(KernelContext&, const Tensor& input, const Tensor* weight, const Tensor* bias, bool training, double momentum,
+                           double eps, Tensor& out, Tensor& save_mean, Tensor& save_rstd) {
   PTERON_TRY(expect(training, "batch norm without stored statistics needs training"));
   return batch_norm(input, {weight, bias, nullptr, nullptr, nullptr, nullptr, momentum, eps}, out, save_mean, save_rstd);
 }
 
-Status batch_norm_no_training(KernelContext&, const Tensor& input, const Tensor* weight, const Tensor* bias, const Tensor& mean, const Tensor& var, double momentum,
-                              double eps, Tensor& out0, Tensor& out1, Tensor& out2) {
+Status batch_norm_no_training(KernelContext&, const Tensor& input, const Tensor* weight, const Tensor* bias, const Tensor& mean,
+                              const Tensor& var, double momentum, double eps, Tensor& out0, Tensor& out1, Tensor& out2) {
   return batch_norm(input, {weight, bias, &mean, &var, nullptr, nullptr, momentum, eps}, out0, out1, out2);
 }
 

@@ -73,7 +73,8 @@ Status extremum_along(KernelContext& context, const Tensor& self, int64_t dim, b
   const size_t bytes = self.element_bytes();
   return for_each_extremum<kLargest>(context, self, plan, [&](int64_t to, int64_t from, int64_t at) {
     indices.data<int64_t>()[to] = at;
-    std::memcpy(values.data<std::byte>() + static_cast<size_t>(to) * bytes, self.data<std::byte>() + static_cast<size_t>(from + at * step) * bytes, bytes);
+    std::memcpy(values.data<std::byte>() + static_cast<size_t>(to) * bytes,
+                self.data<std::byte>() + static_cast<size_t>(from + at * step) * bytes, bytes);
   });
 }
 
@@ -164,7 +165,8 @@ void running_sum(const Tensor& self, int64_t from, int64_t step, int64_t size, T
 
 Status cumsum(KernelContext& context, const Tensor& self, int64_t dim, std::optional<int64_t> dtype, Tensor& out) {
   if (!is_real(self.dtype()) || !is_real(out.dtype())) return bad_dtype("self", self.dtype());
-  if (dtype && *dtype != static_cast<int64_t>(out.dtype())) return bad("dtype is not that of out", "dtype", std::string(dtype_name(out.dtype())), std::to_string(*dtype));
+  if (dtype && *dtype != static_cast<int64_t>(out.dtype()))
+    return bad("dtype is not that of out", "dtype", std::string(dtype_name(out.dtype())), std::to_string(*dtype));
   PTERON_ASSIGN(const size_t d, wrap_dim(dim, self.rank()));
   PTERON_TRY(resize_like(out, self));
   const bool scalar = self.rank() == 0;
@@ -187,7 +189,8 @@ void for_each_nonzero(const Tensor& self, F&& f) {
   loops.for_each_run(0, loops.count, [&](const auto& offsets, int64_t n) {
     for (int64_t i = 0; i < n; ++i, ++position) {
       const int64_t at = offsets[0] + i * loops.inner_stride(0);
-      if (floating ? load_one<double>(self.dtype(), self.data(), at) != 0 : load_one<int64_t>(self.dtype(), self.data(), at) != 0) f(position);
+      if (floating ? load_one<double>(self.dtype(), self.data(), at) != 0 : load_one<int64_t>(self.dtype(), self.data(), at) != 0)
+        f(position);
     }
   });
 }
@@ -219,10 +222,12 @@ Status repeat_interleave(KernelContext&, const Tensor& repeats, std::optional<in
   int64_t total = 0;
   for (int64_t i = 0; i < repeats.size(0); ++i) {
     const int64_t n = load_one<int64_t>(repeats.dtype(), repeats.data(), i);
-    if (n < 0 || n > std::numeric_limits<int32_t>::max() - total) return bad("repeat count is out of range", "repeats", "", std::to_string(n));
+    if (n < 0 || n > std::numeric_limits<int32_t>::max() - total)
+      return bad("repeat count is out of range", "repeats", "", std::to_string(n));
     total += n;
   }
-  if (output_size && *output_size != total) return bad("output size is not the sum of the repeats", "output_size", std::to_string(total), std::to_string(*output_size));
+  if (output_size && *output_size != total)
+    return bad("output size is not the sum of the repeats", "output_size", std::to_string(total), std::to_string(*output_size));
   const int32_t sizes[] = {static_cast<int32_t>(total)};
   PTERON_TRY(out.resize(sizes));
   int64_t at = 0;
@@ -257,7 +262,8 @@ Status allclose_out(KernelContext&, const Tensor& self, const Tensor& other, dou
 Status allclose(KernelContext&, const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan, bool, ResultSlot result) {
   PTERON_ASSIGN(const bool close, all_close(self, other, rtol, atol, equal_nan));
   Value& value = *result.value;
-  if (value.is(Value::Kind::tensor) && value.tensor().dtype() == ScalarType::Bool && value.tensor().numel() == 1 && value.tensor().data() != nullptr) {
+  if (value.is(Value::Kind::tensor) && value.tensor().dtype() == ScalarType::Bool && value.tensor().numel() == 1 &&
+      value.tensor().data() != nullptr) {
     value.tensor().data<uint8_t>()[0] = close;
   } else {
     value = Value(close);

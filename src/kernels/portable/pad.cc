@@ -20,7 +20,8 @@ int64_t source_index(int64_t at, int64_t size, bool reflect) {
 template <size_t kDims, bool kReflect>
 Status pad(KernelContext& context, const Tensor& self, IntList padding, Tensor& out) {
   PTERON_TRY(expect_dtype(out, self.dtype(), "out"));
-  if (self.rank() != kDims + 1 && self.rank() != kDims + 2) return bad("padded tensor has the wrong rank", "self", std::to_string(kDims + 1), sizes_text(self.sizes()));
+  if (self.rank() != kDims + 1 && self.rank() != kDims + 2)
+    return bad("padded tensor has the wrong rank", "self", std::to_string(kDims + 1), sizes_text(self.sizes()));
   PTERON_TRY(expect(padding.size() == 2 * kDims, "wrong number of pads"));
   const size_t lead = self.rank() - kDims;
   Sizes sizes(self.sizes());
@@ -28,7 +29,8 @@ Status pad(KernelContext& context, const Tensor& self, IntList padding, Tensor& 
   for (size_t d = 0; d < kDims; ++d) {
     const int64_t left = padding[2 * (kDims - 1 - d)], right = padding[2 * (kDims - 1 - d) + 1], size = self.size(lead + d);
     const int64_t limit = kReflect ? size - 1 : std::numeric_limits<int32_t>::max() / 4;
-    if (left < -size || right < -size || left > limit || right > limit || size + left + right < 0 || size == 0) return bad("pad is out of range", "padding", "at most " + std::to_string(limit), std::to_string(std::max(left, right)));
+    if (left < -size || right < -size || left > limit || right > limit || size + left + right < 0 || size == 0)
+      return bad("pad is out of range", "padding", "at most " + std::to_string(limit), std::to_string(std::max(left, right)));
     before[d] = left;
     sizes[lead + d] = static_cast<int32_t>(size + left + right);
   }
@@ -52,7 +54,8 @@ Status pad(KernelContext& context, const Tensor& self, IntList padding, Tensor& 
       rows.for_each_run(row / inner, row / inner + 1, [&](const auto& offsets, int64_t) { to += offsets[0], from += offsets[1]; });
       for (int64_t i = 0; i < out.size(last); ++i) {
         const int64_t source = from + source_index(i - before[kDims - 1], self.size(last), kReflect) * self.stride(last);
-        std::memcpy(out.data<std::byte>() + static_cast<size_t>(to + i * out.stride(last)) * bytes, self.data<std::byte>() + static_cast<size_t>(source) * bytes, bytes);
+        std::memcpy(out.data<std::byte>() + static_cast<size_t>(to + i * out.stride(last)) * bytes,
+                    self.data<std::byte>() + static_cast<size_t>(source) * bytes, bytes);
       }
     }
   });

@@ -97,7 +97,8 @@ Status pointwise(KernelContext& context, std::initializer_list<Operand> in, Poin
     const Tensor& tensor = *operand.tensor;
     for (size_t i = 0; i < tensor.rank(); ++i) {
       int32_t& size = sizes[rank - tensor.rank() + i];
-      if (tensor.size(i) != size && tensor.size(i) != 1 && size != 1) return bad("sizes do not broadcast", "", sizes_text(sizes.span()), sizes_text(tensor.sizes()));
+      if (tensor.size(i) != size && tensor.size(i) != 1 && size != 1)
+        return bad("sizes do not broadcast", "", sizes_text(sizes.span()), sizes_text(tensor.sizes()));
       if (tensor.size(i) != 1) size = tensor.size(i);
     }
   }
@@ -105,9 +106,11 @@ Status pointwise(KernelContext& context, std::initializer_list<Operand> in, Poin
   PTERON_TRY(out.resize(sizes.span()));
   const PointwiseNest nest = make_nest({in.begin(), in.size()}, out);
   const size_t count = in.size();
-  if (types.common == ScalarType::Double && loops.f64 != nullptr) return run_all<double>(context, {in.begin(), count, types, loops.f64, &out}, nest);
+  if (types.common == ScalarType::Double && loops.f64 != nullptr)
+    return run_all<double>(context, {in.begin(), count, types, loops.f64, &out}, nest);
   if (is_float(types.common) && loops.f32 != nullptr) return run_all<float>(context, {in.begin(), count, types, loops.f32, &out}, nest);
-  if (is_int_or_bool(types.common) && loops.i64 != nullptr) return run_all<int64_t>(context, {in.begin(), count, types, loops.i64, &out}, nest);
+  if (is_int_or_bool(types.common) && loops.i64 != nullptr)
+    return run_all<int64_t>(context, {in.begin(), count, types, loops.i64, &out}, nest);
   return bad_dtype("input", types.common);
 }
 

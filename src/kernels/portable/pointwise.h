@@ -18,8 +18,9 @@ struct Operand {
 
   Operand() = default;
   Operand(const Tensor& from) : data(from.data()), dtype(from.dtype()), tensor(&from) {}  // NOLINT
-  Operand(const Scalar& from)                                                              // NOLINT: the scalar must outlive the operand
-      : data(from.is_number() ? static_cast<const void*>(&from.d) : &from.i), dtype(from.is_number() ? ScalarType::Double : ScalarType::Long) {}
+  Operand(const Scalar& from)                                                             // NOLINT: the scalar must outlive the operand
+      : data(from.is_number() ? static_cast<const void*>(&from.d) : &from.i),
+        dtype(from.is_number() ? ScalarType::Double : ScalarType::Long) {}
 };
 
 // The loops of one operator: n results from n elements of each input. Null where the operator has no such form.

@@ -28,13 +28,15 @@ Result<Windows> pool_windows(const IntList& kernel, const IntList& stride, const
   if (dilation != nullptr) PTERON_TRY(read_windows(*dilation, 2, 1, "dilation", &Window::dilation, windows));
   for (size_t d = 1; d < kSpatial; ++d) {
     const Window& w = windows.at[d];
-    if (w.padding * 2 > w.reach()) return bad("padding is more than half the kernel", "padding", std::to_string(w.reach() / 2), std::to_string(w.padding));
+    if (w.padding * 2 > w.reach())
+      return bad("padding is more than half the kernel", "padding", std::to_string(w.reach() / 2), std::to_string(w.padding));
   }
   return windows;
 }
 
 Status resize_pooled(const Tensor& self, int64_t h, int64_t w, Tensor& out) {
-  if (h <= 0 || w <= 0 || h > std::numeric_limits<int32_t>::max() || w > std::numeric_limits<int32_t>::max()) return bad("pooling leaves an impossible size", "", "", std::to_string(h) + "x" + std::to_string(w));
+  if (h <= 0 || w <= 0 || h > std::numeric_limits<int32_t>::max() || w > std::numeric_limits<int32_t>::max())
+    return bad("pooling leaves an impossible size", "", "", std::to_string(h) + "x" + std::to_string(w));
   Sizes sizes(self.sizes());
   sizes[self.rank() - 2] = static_cast<int32_t>(h);
   sizes[self.rank() - 1] = static_cast<int32_t>(w);
@@ -74,7 +76,8 @@ void pool_max(const Tensor& self, const Image& in, const Windows& windows, int64
   }
 }
 
-Status max_pool2d(KernelContext& context, const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil, Tensor& out, Tensor& indices) {
+Status max_pool2d(KernelContext& context, const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil,
+                  Tensor& out, Tensor& indices) {
   PTERON_TRY(check_image(self, out));
   PTERON_TRY(expect_dtype(indices, ScalarType::Long, "indices"));
   PTERON_ASSIGN(const Windows windows, pool_windows(kernel, stride, padding, &dilation));
@@ -101,8 +104,8 @@ Status max_pool2d(KernelContext& context, const Tensor& self, IntList kernel, In
   return {};
 }
 
-Status max_pool2d_backward(KernelContext&, const Tensor& grad_output, const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil,
-                           const Tensor& indices, Tensor& grad_input) {
+Status max_pool2d_backward(KernelContext&, const Tensor& grad_output, const Tensor& self, IntList kernel, IntList stride, IntList padding,
+                           IntList dilation, bool ceil, const Tensor& indices, Tensor& grad_input) {
   PTERON_TRY(check_image(self, grad_input));
   PTERON_TRY(expect_dtype(grad_output, self.dtype(), "grad_output"));
   PTERON_TRY(expect_dtype(indices, ScalarType::Long, "indices"));
@@ -123,9 +126,14 @@ Status max_pool2d_backward(KernelContext&, const Tensor& grad_output, const Tens
       for (int64_t p = 0; p < out.size[1] * out.size[2]; ++p) {
         const int64_t from = n * out.batch_step + c * out.channel_step + p / out.size[2] * out.step[1] + p % out.size[2] * out.step[2];
         const int64_t place = indices.data<int64_t>()[from];
-        if (place < 0 || place >= plane) return bad("index is out of range", "indices", "below " + std::to_string(plane), std::to_string(place));
-        const int64_t to = n * target.batch_step + c * target.channel_step + place / in.size[2] * target.step[1] + place % in.size[2] * target.step[2];
-        store_one(grad_input.dtype(), load_one<double>(grad_input.dtype(), grad_input.data(), to) + load_one<double>(grad_output.dtype(), grad_output.data(), from), grad_input.data(), to);
+        if (place < 0 || place >= plane)
+          return bad("index is out of range", "indices", "below " + std::to_string(plane), std::to_string(place));
+        const int64_t to =
+            n * target.batch_step + c * target.channel_step + place / in.size[2] * target.step[1] + place % in.size[2] * target.step[2];
+        store_one(
+            grad_input.dtype(),
+            load_one<double>(grad_input.dtype(), grad_input.data(), to) + load_one<double>(grad_output.dtype(), grad_output.data(), from),
+            grad_input.data(), to);
       }
     }
   }
@@ -141,8 +149,8 @@ double rectangle(const Tensor& self, const Image& in, int64_t from, int64_t h0, 
   return sum;
 }
 
-Status avg_pool2d(KernelContext& context, const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil, bool count_include_pad,
-                  std::optional<int64_t> divisor_override, Tensor& out) {
+Status avg_pool2d(KernelContext& context, const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil,
+                  bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
   PTERON_TRY(check_image(self, out));
   PTERON_ASSIGN(const Windows windows, pool_windows(kernel, stride, padding, nullptr));
   if (divisor_override && *divisor_override == 0) return bad("divisor is zero", "divisor_override");
@@ -153,7 +161,8 @@ Status avg_pool2d(KernelContext& context, const Tensor& self, IntList kernel, In
   for_each_output(context, in, Image(out, lead), [&](int64_t from, int64_t to, int64_t oh, int64_t ow) {
     const int64_t h = oh * wh.stride - wh.padding, w = ow * ww.stride - ww.padding;
     const int64_t h_end = std::min(h + wh.kernel, in.size[1] + wh.padding), w_end = std::min(w + ww.kernel, in.size[2] + ww.padding);
-    const int64_t h0 = std::max<int64_t>(h, 0), w0 = std::max<int64_t>(w, 0), h1 = std::min(h_end, in.size[1]), w1 = std::min(w_end, in.size[2]);
+    const int64_t h0 = std::max<int64_t>(h, 0), w0 = std::max<int64_t>(w, 0), h1 = std::min(h_end, in.size[1]),
+                  w1 = std::min(w_end, in.size[2]);
     const int64_t area = divisor_override ? *divisor_override : count_include_pad ? (h_end - h) * (w_end - w) : (h1 - h0) * (w1 - w0);
     const double sum = rectangle(self, in, from, h0, h1, w0, w1);
     store_one(out.dtype(), h0 < h1 && w0 < w1 ? sum / static_cast<double>(area) : 0.0, out.data(), to);
@@ -170,7 +179,8 @@ Status adaptive_avg_pool2d(KernelContext& context, const Tensor& self, IntList o
   PTERON_TRY(resize_pooled(self, rows, cols, out));
   PTERON_TRY(expect(in.size[1] > 0 && in.size[2] > 0, "input is empty"));
   for_each_output(context, in, Image(out, lead), [&](int64_t from, int64_t to, int64_t oh, int64_t ow) {
-    const int64_t h0 = oh * in.size[1] / rows, h1 = ((oh + 1) * in.size[1] + rows - 1) / rows, w0 = ow * in.size[2] / cols, w1 = ((ow + 1) * in.size[2] + cols - 1) / cols;
+    const int64_t h0 = oh * in.size[1] / rows, h1 = ((oh + 1) * in.size[1] + rows - 1) / rows, w0 = ow * in.size[2] / cols,
+                  w1 = ((ow + 1) * in.size[2] + cols - 1) / cols;
     store_one(out.dtype(), rectangle(self, in, from, h0, h1, w0, w1) / static_cast<double>((h1 - h0) * (w1 - w0)), out.data(), to);
   });
   return {};

@@ -29,7 +29,8 @@ struct Affine {
 };
 
 bool is_quantized(ScalarType t) {
-  return t == ScalarType::Byte || t == ScalarType::Char || t == ScalarType::Short || t == ScalarType::UInt16 || t == ScalarType::Bits16 || t == ScalarType::Int;
+  return t == ScalarType::Byte || t == ScalarType::Char || t == ScalarType::Short || t == ScalarType::UInt16 || t == ScalarType::Bits16 ||
+         t == ScalarType::Int;
 }
 // Bits16 holds unsigned numbers.
 ScalarType storage(ScalarType t) { return t == ScalarType::Bits16 ? ScalarType::UInt16 : t; }
@@ -38,17 +39,24 @@ Status check_range(ScalarType type, int64_t low, int64_t high, std::string_view 
   if (!is_quantized(type)) return bad_dtype(field, type);
   const int bits = static_cast<int>(8 * element_size(type));
   const bool is_signed = type == ScalarType::Char || type == ScalarType::Short || type == ScalarType::Int;
-  const int64_t least = is_signed ? -(int64_t{1} << (bits - 1)) : 0, most = is_signed ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
-  if (low > high || low < least || high > most) return bad("quantisation range does not fit the dtype", field, std::to_string(least) + " to " + std::to_string(most), std::to_string(low) + " to " + std::to_string(high));
+  const int64_t least = is_signed ? -(int64_t{1} << (bits - 1)) : 0,
+                most = is_signed ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
+  if (low > high || low < least || high > most)
+    return bad("quantisation range does not fit the dtype", field, std::to_string(least) + " to " + std::to_string(most),
+               std::to_string(low) + " to " + std::to_string(high));
   return {};
 }
 
 Status check_zero_point(int64_t zero_point) {
-  return zero_point >= std::numeric_limits<int32_t>::min() && zero_point <= std::numeric_limits<int32_t>::max() ? Status() : bad("zero point is out of range", "zero_point", "", std::to_string(zero_point));
+  return zero_point >= std::numeric_limits<int32_t>::min() && zero_point <= std::numeric_limits<int32_t>::max()
+             ? Status()
+             : bad("zero point is out of range", "zero_point", "", std::to_string(zero_point));
 }
 
 Status check_dtype_argument(int64_t dtype, ScalarType found, std::string_view field) {
-  return dtype == static_cast<int64_t>(found) ? Status() : bad("dtype is not that of the tensor", field, std::string(dtype_name(found)), std::to_string(dtype));
+  return dtype == static_cast<int64_t>(found)
+             ? Status()
+             : bad("dtype is not that of the tensor", field, std::string(dtype_name(found)), std::to_string(dtype));
 }
 
 // The parameters of each element: one for all, one for each index of a dimension, or one for each row of the last dimension.
@@ -96,7 +104,8 @@ Status quantize(const Tensor& input, const Parameters& parameters, std::optional
   return {};
 }
 
-Status dequantize(const Tensor& input, const Parameters& parameters, std::optional<size_t> axis, int64_t dtype, const std::optional<int64_t>& out_dtype, Tensor& out) {
+Status dequantize(const Tensor& input, const Parameters& parameters, std::optional<size_t> axis, int64_t dtype,
+                  const std::optional<int64_t>& out_dtype, Tensor& out) {
   if (!is_float(out.dtype())) return bad_dtype("out", out.dtype());
   PTERON_TRY(check_dtype_argument(dtype, input.dtype(), "dtype"));
   PTERON_TRY(check_range(input.dtype(), parameters.all.low, parameters.all.high, "input"));
@@ -111,30 +120,36 @@ Status dequantize(const Tensor& input, const Parameters& parameters, std::option
 
 Affine affine_of(double scale, int64_t zero_point, int64_t low, int64_t high) { return {static_cast<float>(scale), zero_point, low, high}; }
 
-Status quantize_per_tensor(KernelContext&, const Tensor& input, double scale, int64_t zero_point, int64_t low, int64_t high, int64_t dtype, Tensor& out) {
+Status quantize_per_tensor(KernelContext&, const Tensor& input, double scale, int64_t zero_point, int64_t low, int64_t high, int64_t dtype,
+                           Tensor& out) {
   return quantize(input, {nullptr, nullptr, affine_of(scale, zero_point, low, high)}, std::nullopt, dtype, out);
 }
-Status dequantize_per_tensor(KernelContext&, const Tensor& input, double scale, int64_t zero_point, int64_t low, int64_t high, int64_t dtype, std::optional<int64_t> out_dtype, Tensor& out) {
+Status dequantize_per_tensor(KernelContext&, const Tensor& input, double scale, int64_t zero_point, int64_t low, int64_t high,
+                             int64_t dtype, std::optional<int64_t> out_dtype, Tensor& out) {
   return dequantize(input, {nullptr, nullptr, affine_of(scale, zero_point, low, high)}, std::nullopt, dtype, out_dtype, out);
 }
 
 // Scales and zero points in tensors, `count` of each, one after another.
 Status check_parameters(const Tensor& scales, const Tensor* zero_points, size_t count) {
   if (scales.dtype() != ScalarType::Double && scales.dtype() != ScalarType::Float) return bad_dtype("scales", scales.dtype());
-  if (zero_points != nullptr && zero_points->dtype() != ScalarType::Long && zero_points->dtype() != ScalarType::Int) return bad_dtype("zero_points", zero_points->dtype());
-  if (scales.numel() != count || (zero_points != nullptr && zero_points->numel() != count)) return bad("wrong number of scales or zero points", "scales", std::to_string(count), std::to_string(scales.numel()));
-  for (size_t i = 0; zero_points != nullptr && i < count; ++i) PTERON_TRY(check_zero_point(load_one<int64_t>(zero_points->dtype(), zero_points->data(), static_cast<int64_t>(i))));
+  if (zero_points != nullptr && zero_points->dtype() != ScalarType::Long && zero_points->dtype() != ScalarType::Int)
+    return bad_dtype("zero_points", zero_points->dtype());
+  if (scales.numel() != count || (zero_points != nullptr && zero_points->numel() != count))
+    return bad("wrong number of scales or zero points", "scales", std::to_string(count), std::to_string(scales.numel()));
+  for (size_t i = 0; zero_points != nullptr && i < count; ++i)
+    PTERON_TRY(check_zero_point(load_one<int64_t>(zero_points->dtype(), zero_points->data(), static_cast<int64_t>(i))));
   return expect_contiguous({&scales, zero_points});
 }
 
-Status quantize_per_tensor_tensor(KernelContext&, const Tensor& input, const Tensor& scale, const Tensor& zero_point, int64_t low, int64_t high, int64_t dtype, Tensor& out) {
+Status quantize_per_tensor_tensor(KernelContext&, const Tensor& input, const Tensor& scale, const Tensor& zero_point, int64_t low,
+                                  int64_t high, int64_t dtype, Tensor& out) {
   PTERON_TRY(check_parameters(scale, &zero_point, 1));
   Parameters parameters{&scale, &zero_point, {1, 0, low, high}};
   parameters = {nullptr, nullptr, parameters.at(0)};
   return quantize(input, parameters, std::nullopt, dtype, out);
 }
-Status dequantize_per_tensor_tensor(KernelContext&, const Tensor& input, const Tensor& scale, const Tensor& zero_point, int64_t low, int64_t high, int64_t dtype,
-                                    std::optional<int64_t> out_dtype, Tensor& out) {
+Status dequantize_per_tensor_tensor(KernelContext&, const Tensor& input, const Tensor& scale, const Tensor& zero_point, int64_t low,
+                                    int64_t high, int64_t dtype, std::optional<int64_t> out_dtype, Tensor& out) {
   PTERON_TRY(check_parameters(scale, &zero_point, 1));
   Parameters parameters{&scale, &zero_point, {1, 0, low, high}};
   parameters = {nullptr, nullptr, parameters.at(0)};
@@ -148,12 +163,13 @@ Result<size_t> channel_axis(const Tensor& input, int64_t axis, const Tensor& sca
   return d;
 }
 
-Status quantize_per_channel(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor& zero_points, int64_t axis, int64_t low, int64_t high, int64_t dtype, Tensor& out) {
+Status quantize_per_channel(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor& zero_points, int64_t axis, int64_t low,
+                            int64_t high, int64_t dtype, Tensor& out) {
   PTERON_ASSIGN(const size_t d, channel_axis(input, axis, scales, &zero_points));
   return quantize(input, {&scales, &zero_points, {1, 0, low, high}}, d, dtype, out);
 }
-Status dequantize_per_channel(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor* zero_points, int64_t axis, int64_t low, int64_t high, int64_t dtype,
-                              std::optional<int64_t> out_dtype, Tensor& out) {
+Status dequantize_per_channel(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor* zero_points, int64_t axis,
+                              int64_t low, int64_t high, int64_t dtype, std::optional<int64_t> out_dtype, Tensor& out) {
   PTERON_ASSIGN(const size_t d, channel_axis(input, axis, scales, zero_points));
   return dequantize(input, {&scales, zero_points, {1, 0, low, high}}, d, dtype, out_dtype, out);
 }
@@ -171,7 +187,8 @@ Result<Rows> rows_of(const Tensor& input) {
   return Rows{count, size};
 }
 
-Status quantize_per_token(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor& zero_points, int64_t low, int64_t high, int64_t dtype, Tensor& out) {
+Status quantize_per_token(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor& zero_points, int64_t low, int64_t high,
+                          int64_t dtype, Tensor& out) {
   PTERON_ASSIGN(const Rows rows, rows_of(input));
   if (!is_float(input.dtype())) return bad_dtype("input", input.dtype());
   PTERON_TRY(check_parameters(scales, &zero_points, static_cast<size_t>(rows.count)));
@@ -182,12 +199,14 @@ Status quantize_per_token(KernelContext&, const Tensor& input, const Tensor& sca
   const Parameters parameters{&scales, &zero_points, {1, 0, low, high}};
   for (int64_t r = 0; r < rows.count; ++r) {
     const Affine affine = parameters.at(r);
-    for (int64_t i = r * rows.size; i < (r + 1) * rows.size; ++i) store_one(storage(out.dtype()), affine.quantize(load_one<float>(input.dtype(), input.data(), i)), out.data(), i);
+    for (int64_t i = r * rows.size; i < (r + 1) * rows.size; ++i)
+      store_one(storage(out.dtype()), affine.quantize(load_one<float>(input.dtype(), input.data(), i)), out.data(), i);
   }
   return {};
 }
 
-Status dequantize_per_token(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor& zero_points, int64_t low, int64_t high, int64_t dtype, int64_t output_dtype, Tensor& out) {
+Status dequantize_per_token(KernelContext&, const Tensor& input, const Tensor& scales, const Tensor& zero_points, int64_t low, int64_t high,
+                            int64_t dtype, int64_t output_dtype, Tensor& out) {
   PTERON_ASSIGN(const Rows rows, rows_of(input));
   if (!is_float(out.dtype())) return bad_dtype("out", out.dtype());
   PTERON_TRY(check_parameters(scales, &zero_points, static_cast<size_t>(rows.count)));
@@ -199,7 +218,8 @@ Status dequantize_per_token(KernelContext&, const Tensor& input, const Tensor& s
   const Parameters parameters{&scales, &zero_points, {1, 0, low, high}};
   for (int64_t r = 0; r < rows.count; ++r) {
     const Affine affine = parameters.at(r);
-    for (int64_t i = r * rows.size; i < (r + 1) * rows.size; ++i) store_one(out.dtype(), affine.dequantize(load_one<int64_t>(storage(input.dtype()), input.data(), i)), out.data(), i);
+    for (int64_t i = r * rows.size; i < (r + 1) * rows.size; ++i)
+      store_one(out.dtype(), affine.dequantize(load_one<int64_t>(storage(input.dtype()), input.data(), i)), out.data(), i);
   }
   return {};
 }
@@ -220,7 +240,8 @@ void choose(double min, double max, int64_t low, int64_t high, double& scale, in
     max = min == 0 ? kSmallest * steps : max == 0 ? max : max * grow;
   }
   const double from_min = static_cast<double>(low) - min / scale, from_max = static_cast<double>(high) - max / scale;
-  const double min_error = std::abs(static_cast<double>(low)) - std::abs(min / scale), max_error = std::abs(static_cast<double>(high)) - std::abs(max / scale);
+  const double min_error = std::abs(static_cast<double>(low)) - std::abs(min / scale),
+               max_error = std::abs(static_cast<double>(high)) - std::abs(max / scale);
   const double initial = min_error < max_error ? from_min : from_max;
   if (!(initial >= static_cast<double>(low))) zero_point = low;
   else if (initial > static_cast<double>(high)) zero_point = high;
@@ -243,9 +264,11 @@ Status check_chosen(const Tensor& input, const Tensor& scale, const Tensor& zero
   return expect_dtype(zero_point, ScalarType::Long, "zero_point_out");
 }
 
-Status choose_qparams(KernelContext&, const Tensor& input, int64_t low, int64_t high, double, int64_t dtype, Tensor& scale_out, Tensor& zero_point_out) {
+Status choose_qparams(KernelContext&, const Tensor& input, int64_t low, int64_t high, double, int64_t dtype, Tensor& scale_out,
+                      Tensor& zero_point_out) {
   PTERON_TRY(check_chosen(input, scale_out, zero_point_out));
-  if (dtype < 0 || !is_scalar_type(static_cast<int>(std::min<int64_t>(dtype, 1000)))) return bad("unknown dtype", "dtype", "", std::to_string(dtype));
+  if (dtype < 0 || !is_scalar_type(static_cast<int>(std::min<int64_t>(dtype, 1000))))
+    return bad("unknown dtype", "dtype", "", std::to_string(dtype));
   PTERON_TRY(check_range(static_cast<ScalarType>(dtype), low, high, "dtype"));
   PTERON_TRY(expect(low < high, "quantisation range is empty"));
   const int32_t one[] = {1};
@@ -273,8 +296,9 @@ Status choose_qparams_per_token(KernelContext&, const Tensor& input, int64_t, Te
   return {};
 }
 
-Status add(KernelContext&, const Tensor& a, double a_scale, int64_t a_zero, int64_t a_low, int64_t a_high, const Tensor& b, double b_scale, int64_t b_zero, int64_t b_low,
-           int64_t b_high, double out_scale, int64_t out_zero, int64_t out_low, int64_t out_high, Tensor& out) {
+Status add(KernelContext&, const Tensor& a, double a_scale, int64_t a_zero, int64_t a_low, int64_t a_high, const Tensor& b, double b_scale,
+           int64_t b_zero, int64_t b_low, int64_t b_high, double out_scale, int64_t out_zero, int64_t out_low, int64_t out_high,
+           Tensor& out) {
   PTERON_TRY(check_range(a.dtype(), a_low, a_high, "a"));
   PTERON_TRY(check_range(b.dtype(), b_low, b_high, "b"));
   PTERON_TRY(check_range(out.dtype(), out_low, out_high, "out"));
@@ -282,8 +306,10 @@ Status add(KernelContext&, const Tensor& a, double a_scale, int64_t a_zero, int6
   for (int64_t zero : {a_zero, b_zero, out_zero}) PTERON_TRY(check_zero_point(zero));
   PTERON_TRY(expect_sizes(b, a.sizes(), "b"));
   PTERON_TRY(resize_like(out, a));
-  PTERON_TRY(expect(std::ranges::equal(a.dim_order(), b.dim_order()) && std::ranges::equal(a.dim_order(), out.dim_order()), "operands have different dim orders"));
-  const Affine qa = affine_of(a_scale, a_zero, a_low, a_high), qb = affine_of(b_scale, b_zero, b_low, b_high), qo = affine_of(out_scale, out_zero, out_low, out_high);
+  PTERON_TRY(expect(std::ranges::equal(a.dim_order(), b.dim_order()) && std::ranges::equal(a.dim_order(), out.dim_order()),
+                    "operands have different dim orders"));
+  const Affine qa = affine_of(a_scale, a_zero, a_low, a_high), qb = affine_of(b_scale, b_zero, b_low, b_high),
+               qo = affine_of(out_scale, out_zero, out_low, out_high);
   const ScalarType type = storage(a.dtype());
   for (int64_t i = 0; i < static_cast<int64_t>(a.numel()); ++i) {
     const float sum = qa.dequantize(load_one<int64_t>(type, a.data(), i)) + qb.dequantize(load_one<int64_t>(type, b.data(), i));
@@ -310,7 +336,8 @@ float weight_at(const Tensor& weight, int64_t at, const Tensor& scales, const Te
 }
 
 // input [M, K] x weight [K, N], where each of the K rows of the weight has a scale.
-Status mixed_mm(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, Tensor& out) {
+Status mixed_mm(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor& scales, const Tensor* zero_points,
+                Tensor& out) {
   PTERON_TRY(check_mixed(input, weight, scales, zero_points, out));
   const int32_t per_row[] = {weight.size(0)}, sizes[] = {input.size(0), weight.size(1)};
   PTERON_TRY(expect_sizes(scales, per_row, "weight_scales"));
@@ -321,7 +348,8 @@ Status mixed_mm(KernelContext& context, const Tensor& input, const Tensor& weigh
   context.threads().parallel_for(out.numel(), 256, [&](size_t begin, size_t end) {
     for (auto at = static_cast<int64_t>(begin); at < static_cast<int64_t>(end); ++at) {
       float sum = 0;
-      for (int64_t i = 0; i < k; ++i) sum += load_one<float>(input.dtype(), input.data(), at / n * k + i) * weight_at(weight, i * n + at % n, scales, zero_points, i);
+      for (int64_t i = 0; i < k; ++i)
+        sum += load_one<float>(input.dtype(), input.data(), at / n * k + i) * weight_at(weight, i * n + at % n, scales, zero_points, i);
       store_one(out.dtype(), sum, out.data(), at);
     }
   });
@@ -329,11 +357,13 @@ Status mixed_mm(KernelContext& context, const Tensor& input, const Tensor& weigh
 }
 
 // input [M, K] x the transpose of weight [N, K], whose rows have one scale, or one for each group of columns.
-Status mixed_linear(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor& scales, const Tensor* zero_points, std::optional<int64_t> dtype, Tensor& out) {
+Status mixed_linear(KernelContext& context, const Tensor& input, const Tensor& weight, const Tensor& scales, const Tensor* zero_points,
+                    std::optional<int64_t> dtype, Tensor& out) {
   PTERON_TRY(check_mixed(input, weight, scales, zero_points, out));
   if (dtype) PTERON_TRY(check_dtype_argument(*dtype, out.dtype(), "dtype"));
   const int64_t k = input.size(1), n = weight.size(0), groups = scales.rank() == 2 ? scales.size(1) : 1;
-  if (scales.rank() < 1 || scales.rank() > 2 || scales.size(0) != n || groups <= 0 || k % groups != 0) return bad("scales do not fit the weight", "weight_scales", sizes_text(weight.sizes()), sizes_text(scales.sizes()));
+  if (scales.rank() < 1 || scales.rank() > 2 || scales.size(0) != n || groups <= 0 || k % groups != 0)
+    return bad("scales do not fit the weight", "weight_scales", sizes_text(weight.sizes()), sizes_text(scales.sizes()));
   PTERON_TRY(expect(weight.size(1) == k, "inner sizes of a product differ"));
   const int32_t sizes[] = {input.size(0), weight.size(0)};
   PTERON_TRY(out.resize(sizes));
@@ -343,7 +373,9 @@ Status mixed_linear(KernelContext& context, const Tensor& input, const Tensor& w
     for (auto at = static_cast<int64_t>(begin); at < static_cast<int64_t>(end); ++at) {
       const int64_t row = at % n;
       float sum = 0;
-      for (int64_t i = 0; i < k; ++i) sum += load_one<float>(input.dtype(), input.data(), at / n * k + i) * weight_at(weight, row * k + i, scales, zero_points, row * groups + i / group);
+      for (int64_t i = 0; i < k; ++i)
+        sum += load_one<float>(input.dtype(), input.data(), at / n * k + i) *
+               weight_at(weight, row * k + i, scales, zero_points, row * groups + i / group);
       store_one(out.dtype(), sum, out.data(), at);
     }
   });

@@ -112,7 +112,8 @@ Status prod_mask(KernelContext& context, const Tensor& self, DimMask mask, bool 
   if (!is_real(self.dtype()) || !is_real(out.dtype())) return bad_dtype("self", self.dtype());
   PTERON_ASSIGN(const Reduction plan, prepare(self, mask, keepdim, out));
   if (is_int_or_bool(out.dtype())) accumulate<int64_t, Product<int64_t>>(context, self, plan, out, [](const auto& p) { return p.total; });
-  else if (out.dtype() == ScalarType::Double) accumulate<double, Product<double>>(context, self, plan, out, [](const auto& p) { return p.total; });
+  else if (out.dtype() == ScalarType::Double)
+    accumulate<double, Product<double>>(context, self, plan, out, [](const auto& p) { return p.total; });
   else accumulate<float, Product<float>>(context, self, plan, out, [](const auto& p) { return p.total; });
   return {};
 }
@@ -223,12 +224,14 @@ Status variance(KernelContext& context, const Tensor& self, DimMask mask, double
   return {};
 }
 
-Status var_correction(KernelContext& context, const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction, bool keepdim, Tensor& out) {
+Status var_correction(KernelContext& context, const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
+                      bool keepdim, Tensor& out) {
   PTERON_ASSIGN(const DimMask mask, dim_mask(list_of(dims), self.rank()));
   return variance(context, self, mask, correction ? correction->as_double() : 1.0, keepdim, out, nullptr);
 }
 
-Status var_mean(KernelContext& context, const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction, bool keepdim, Tensor& out0, Tensor& out1) {
+Status var_mean(KernelContext& context, const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction, bool keepdim,
+                Tensor& out0, Tensor& out1) {
   PTERON_ASSIGN(const DimMask mask, dim_mask(list_of(dims), self.rank()));
   return variance(context, self, mask, correction ? correction->as_double() : 1.0, keepdim, out0, &out1);
 }

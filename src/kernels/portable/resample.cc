@@ -36,7 +36,8 @@ void fill(KernelContext& context, const Tensor& self, Tensor& out, F&& f) {
       const Plane plane{self, n * self.stride(0) + c * self.stride(1), self.stride(2), self.stride(3), self.size(2), self.size(3)};
       for (int64_t h = 0; h < out.size(2); ++h) {
         for (int64_t w = 0; w < out.size(3); ++w) {
-          store_one(out.dtype(), static_cast<float>(f(plane, n, h, w)), out.data(), n * out.stride(0) + c * out.stride(1) + h * out.stride(2) + w * out.stride(3));
+          store_one(out.dtype(), static_cast<float>(f(plane, n, h, w)), out.data(),
+                    n * out.stride(0) + c * out.stride(1) + h * out.stride(2) + w * out.stride(3));
         }
       }
     }
@@ -61,7 +62,8 @@ Result<Target> read_target(const Tensor& self, const std::optional<IntList>& out
       const double size = std::floor(self.size(2 + d) * target.scale[d]);
       target.size[d] = size > 0 && size < 0x1p31 ? static_cast<int64_t>(size) : 0;
     }
-    if (target.size[d] <= 0 || target.size[d] > std::numeric_limits<int32_t>::max()) return bad("output size is impossible", "output_size", "above 0", std::to_string(target.size[d]));
+    if (target.size[d] <= 0 || target.size[d] > std::numeric_limits<int32_t>::max())
+      return bad("output size is impossible", "output_size", "above 0", std::to_string(target.size[d]));
   }
   return target;
 }
@@ -88,11 +90,13 @@ Between between(int64_t at, float step, bool align_corners, int64_t size) {
   return {low, std::min(low + 1, size - 1), std::min(std::max(source - static_cast<float>(low), 0.0f), 1.0f)};
 }
 
-Status upsample_bilinear2d(KernelContext& context, const Tensor& self, std::optional<IntList> output_size, bool align_corners, std::optional<DoubleList> scale_factors, Tensor& out) {
+Status upsample_bilinear2d(KernelContext& context, const Tensor& self, std::optional<IntList> output_size, bool align_corners,
+                           std::optional<DoubleList> scale_factors, Tensor& out) {
   PTERON_TRY(check_image(self, out));
   PTERON_ASSIGN(const Target target, read_target(self, output_size, scale_factors));
   PTERON_TRY(resize_image(self, target, out));
-  const float rows = step_of(self.size(2), target.size[0], align_corners, target.scale[0]), cols = step_of(self.size(3), target.size[1], align_corners, target.scale[1]);
+  const float rows = step_of(self.size(2), target.size[0], align_corners, target.scale[0]),
+              cols = step_of(self.size(3), target.size[1], align_corners, target.scale[1]);
   fill(context, self, out, [&](const Plane& plane, int64_t, int64_t h, int64_t w) {
     const Between y = between(h, rows, align_corners, plane.rows), x = between(w, cols, align_corners, plane.cols);
     const float top = plane.at(y.low, x.low) * (1 - x.weight) + plane.at(y.low, x.high) * x.weight;
@@ -102,13 +106,19 @@ Status upsample_bilinear2d(KernelContext& context, const Tensor& self, std::opti
   return {};
 }
 
-Status upsample_nearest2d(KernelContext& context, const Tensor& self, std::optional<IntList> output_size, std::optional<DoubleList> scale_factors, Tensor& out) {
+Status upsample_nearest2d(KernelContext& context, const Tensor& self, std::optional<IntList> output_size,
+                          std::optional<DoubleList> scale_factors, Tensor& out) {
   PTERON_TRY(check_image(self, out));
   PTERON_ASSIGN(const Target target, read_target(self, output_size, scale_factors));
   PTERON_TRY(resize_image(self, target, out));
-  const float rows = step_of(self.size(2), target.size[0], false, target.scale[0]), cols = step_of(self.size(3), target.size[1], false, target.scale[1]);
-  const auto nearest = [](int64_t at, float step, int64_t size) { return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * step)), size - 1); };
-  fill(context, self, out, [&](const Plane& plane, int64_t, int64_t h, int64_t w) { return plane.at(nearest(h, rows, plane.rows), nearest(w, cols, plane.cols)); });
+  const float rows = step_of(self.size(2), target.size[0], false, target.scale[0]),
+              cols = step_of(self.size(3), target.size[1], false, target.scale[1]);
+  const auto nearest = [](int64_t at, float step, int64_t size) {
+    return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * step)), size - 1);
+  };
+  fill(context, self, out, [&](const Plane& plane, int64_t, int64_t h, int64_t w) {
+    return plane.at(nearest(h, rows, plane.rows), nearest(w, cols, plane.cols));
+  });
   return {};
 }
 
@@ -129,12 +139,13 @@ struct Tent {
   }
 };
 
-Status upsample_bilinear2d_aa(KernelContext& context, const Tensor& self, IntList output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w,
-                              Tensor& out) {
+Status upsample_bilinear2d_aa(KernelContext& context, const Tensor& self, IntList output_size, bool align_corners,
+                              std::optional<double> scales_h, std::optional<double> scales_w, Tensor& out) {
   PTERON_TRY(check_image(self, out));
   PTERON_ASSIGN(Target target, read_target(self, output_size, std::nullopt));
   PTERON_TRY(resize_image(self, target, out));
-  const float rows = step_of(self.size(2), target.size[0], align_corners, scales_h.value_or(0)), cols = step_of(self.size(3), target.size[1], align_corners, scales_w.value_or(0));
+  const float rows = step_of(self.size(2), target.size[0], align_corners, scales_h.value_or(0)),
+              cols = step_of(self.size(3), target.size[1], align_corners, scales_w.value_or(0));
   PTERON_TRY(expect(rows >= 0 && rows < 0x1p30f && cols >= 0 && cols < 0x1p30f, "scale is out of range"));
   fill(context, self, out, [&](const Plane& plane, int64_t, int64_t h, int64_t w) {
     const Tent y(h, rows, plane.rows), x(w, cols, plane.cols);
@@ -184,7 +195,8 @@ struct Sampler {
     x = padded(position(x, plane.cols), plane.cols);
     if (interpolation == Interpolation::nearest) return element(plane, std::nearbyint(y), std::nearbyint(x));
     const float y0 = std::floor(y), x0 = std::floor(x), dy = y - y0, dx = x - x0;
-    return element(plane, y0, x0) * (1 - dy) * (1 - dx) + element(plane, y0, x0 + 1) * (1 - dy) * dx + element(plane, y0 + 1, x0) * dy * (1 - dx) + element(plane, y0 + 1, x0 + 1) * dy * dx;
+    return element(plane, y0, x0) * (1 - dy) * (1 - dx) + element(plane, y0, x0 + 1) * (1 - dy) * dx +
+           element(plane, y0 + 1, x0) * dy * (1 - dx) + element(plane, y0 + 1, x0 + 1) * dy * dx;
   }
 
   // Keys' cubic with a = -0.75: the weight at distance d.
@@ -207,7 +219,8 @@ struct Sampler {
   }
 };
 
-Status grid_sampler_2d(KernelContext& context, const Tensor& self, const Tensor& grid, int64_t interpolation, int64_t padding, bool align_corners, Tensor& out) {
+Status grid_sampler_2d(KernelContext& context, const Tensor& self, const Tensor& grid, int64_t interpolation, int64_t padding,
+                       bool align_corners, Tensor& out) {
   PTERON_TRY(check_image(self, out));
   PTERON_TRY(expect_rank(grid, 4, "grid"));
   PTERON_TRY(expect_dtype(grid, self.dtype(), "grid"));

@@ -20,12 +20,16 @@ Status scatter_each(KernelContext& context, const Tensor& self, int64_t dim, con
   PTERON_TRY(cast_into(context, self, out));
   if (index.numel() == 0) return {};
   const bool scalars = self.rank() == 0 || index.rank() == 0;
-  if (index.rank() != self.rank() && !(scalars && index.numel() == 1 && self.numel() == 1)) return bad("index has another rank than self", "index", sizes_text(self.sizes()), sizes_text(index.sizes()));
-  if (src != nullptr && src->rank() != index.rank() && !(scalars && src->numel() == 1)) return bad("src has another rank than index", "src", sizes_text(index.sizes()), sizes_text(src->sizes()));
+  if (index.rank() != self.rank() && !(scalars && index.numel() == 1 && self.numel() == 1))
+    return bad("index has another rank than self", "index", sizes_text(self.sizes()), sizes_text(index.sizes()));
+  if (src != nullptr && src->rank() != index.rank() && !(scalars && src->numel() == 1))
+    return bad("src has another rank than index", "src", sizes_text(index.sizes()), sizes_text(src->sizes()));
   Loops<3> loops;  // out, index, src
   for (size_t x = 0; x < index.rank() && !scalars; ++x) {
-    if (x != d && index.size(x) > self.size(x)) return bad("index is larger than self", "index", sizes_text(self.sizes()), sizes_text(index.sizes()));
-    if (src != nullptr && index.size(x) > src->size(x)) return bad("index is larger than src", "index", sizes_text(src->sizes()), sizes_text(index.sizes()));
+    if (x != d && index.size(x) > self.size(x))
+      return bad("index is larger than self", "index", sizes_text(self.sizes()), sizes_text(index.sizes()));
+    if (src != nullptr && index.size(x) > src->size(x))
+      return bad("index is larger than src", "index", sizes_text(src->sizes()), sizes_text(index.sizes()));
     loops.add(index.size(x), {x == d ? 0 : out.stride(x), index.stride(x), src != nullptr ? src->stride(x) : 0});
   }
   const int64_t size = scalars ? 1 : self.size(d), step = scalars ? 0 : out.stride(d);
@@ -66,7 +70,8 @@ Status scatter_add(KernelContext& context, const Tensor& self, int64_t dim, cons
     if (is_float(self.dtype())) {
       store_one(out.dtype(), load_one<double>(out.dtype(), out.data(), to) + load_one<double>(src.dtype(), src.data(), from), out.data(), to);
     } else {
-      const auto a = static_cast<uint64_t>(load_one<int64_t>(out.dtype(), out.data(), to)), b = static_cast<uint64_t>(load_one<int64_t>(src.dtype(), src.data(), from));
+      const auto a = static_cast<uint64_t>(load_one<int64_t>(out.dtype(), out.data(), to)),
+                 b = static_cast<uint64_t>(load_one<int64_t>(src.dtype(), src.data(), from));
       store_one(out.dtype(), static_cast<int64_t>(a + b), out.data(), to);
     }
   });

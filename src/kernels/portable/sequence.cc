@@ -40,7 +40,8 @@ void advance(const DeltaStep& step, float* state, float* recalled) {
   }
 }
 
-Status check_delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& decay, const Tensor& beta, const Tensor& initial, const Tensor& out, const Tensor& final) {
+Status check_delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& decay, const Tensor& beta,
+                        const Tensor& initial, const Tensor& out, const Tensor& final) {
   for (const Tensor* t : {&query, &key, &value, &decay, &beta, &initial, &out, &final}) {
     PTERON_TRY(expect_dtype(*t, ScalarType::Float, "query"));
     PTERON_TRY(expect_contiguous({t}));
@@ -52,21 +53,24 @@ Status check_delta_rule(const Tensor& query, const Tensor& key, const Tensor& va
   PTERON_TRY(expect_sizes(beta, betas, "beta"));
   PTERON_TRY(expect_sizes(initial, states, "initial_state"));
   PTERON_TRY(decay.rank() == 4 ? expect_sizes(decay, decays, "decay") : expect_sizes(decay, betas, "decay"));
-  if (query.size(0) != b || query.size(2) != steps || query.size(3) != k || h == 0 || query.size(1) % h != 0) return bad("query does not fit the key", "query", sizes_text(key.sizes()), sizes_text(query.sizes()));
+  if (query.size(0) != b || query.size(2) != steps || query.size(3) != k || h == 0 || query.size(1) % h != 0)
+    return bad("query does not fit the key", "query", sizes_text(key.sizes()), sizes_text(query.sizes()));
   return {};
 }
 
 // Query heads share the state of a key head: the state is brought forward step by step, and each query of the group is answered.
-Status gated_delta_rule(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& decay, const Tensor& beta, const Tensor& initial_state, Tensor& out,
-                        Tensor& final_state) {
+Status gated_delta_rule(KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& decay,
+                        const Tensor& beta, const Tensor& initial_state, Tensor& out, Tensor& final_state) {
   PTERON_TRY(check_delta_rule(query, key, value, decay, beta, initial_state, out, final_state));
-  const int64_t batch = key.size(0), heads = key.size(1), steps = key.size(2), k = key.size(3), v = value.size(3), q_heads = query.size(1), group = q_heads / heads;
+  const int64_t batch = key.size(0), heads = key.size(1), steps = key.size(2), k = key.size(3), v = value.size(3), q_heads = query.size(1),
+                group = q_heads / heads;
   const int32_t sizes[] = {query.size(0), query.size(1), query.size(2), value.size(3)};
   PTERON_TRY(out.resize(sizes));
   PTERON_TRY(resize_like(final_state, initial_state));
   const auto* first = initial_state.data<std::byte>();
   const auto* last = final_state.data<std::byte>();
-  if (initial_state.nbytes() > 0 && first < last + final_state.nbytes() && last < first + initial_state.nbytes()) return bad("final and initial state overlap", "final_state_out");
+  if (initial_state.nbytes() > 0 && first < last + final_state.nbytes() && last < first + initial_state.nbytes())
+    return bad("final and initial state overlap", "final_state_out");
   PTERON_ASSIGN(void* space, context.scratch(static_cast<size_t>(v) * sizeof(float)));
   if (initial_state.nbytes() > 0) std::memcpy(final_state.data(), initial_state.data(), initial_state.nbytes());
   const int64_t decay_width = decay.rank() == 4 ? k : 1;
@@ -74,7 +78,13 @@ Status gated_delta_rule(KernelContext& context, const Tensor& query, const Tenso
     float* state = final_state.data<float>() + bh * k * v;
     for (int64_t t = 0; t < steps; ++t) {
       const int64_t row = bh * steps + t;
-      const DeltaStep step{key.data<float>() + row * k, value.data<float>() + row * v, decay.data<float>() + row * decay_width, beta.data<float>()[row], k, v, decay.rank() == 4};
+      const DeltaStep step{key.data<float>() + row * k,
+                           value.data<float>() + row * v,
+                           decay.data<float>() + row * decay_width,
+                           beta.data<float>()[row],
+                           k,
+                           v,
+                           decay.rank() == 4};
       advance(step, state, static_cast<float*>(space));
       for (int64_t g = 0; g < group; ++g) {
         const int64_t q_row = ((bh / heads * q_heads) + bh % heads * group + g) * steps + t;
@@ -150,7 +160,8 @@ Status fast_hadamard_transform(KernelContext& context, const Tensor& mat, Tensor
   const int64_t width = mat.size(mat.rank() - 1);
   const auto is_power = [](int64_t n) { return n > 0 && (n & (n - 1)) == 0; };
   const int64_t blocks = is_power(width) ? 1 : 28;
-  if (!is_power(width / blocks) || width % blocks != 0) return bad("size of a Hadamard transform", "mat", "2^n or 28 * 2^n", std::to_string(width));
+  if (!is_power(width / blocks) || width % blocks != 0)
+    return bad("size of a Hadamard transform", "mat", "2^n or 28 * 2^n", std::to_string(width));
   PTERON_ASSIGN(void* space, context.scratch(static_cast<size_t>(width) * sizeof(double)));
   if (mat.dtype() == ScalarType::Double) transform_rows<double>(mat, blocks, width / blocks, static_cast<double*>(space), out);
   else transform_rows<float>(mat, blocks, width / blocks, static_cast<float*>(space), out);

@@ -69,7 +69,8 @@ Result<Sizes> broadcast_sizes(std::initializer_list<const Tensor*> operands) {
     for (size_t i = 0; i < operand->rank(); ++i) {
       int32_t& size = sizes[rank - operand->rank() + i];
       const int32_t given = operand->size(i);
-      if (given != size && given != 1 && size != 1) return bad("sizes do not broadcast", "", sizes_text(sizes.span()), sizes_text(operand->sizes()));
+      if (given != size && given != 1 && size != 1)
+        return bad("sizes do not broadcast", "", sizes_text(sizes.span()), sizes_text(operand->sizes()));
       if (given != 1) size = given;
     }
   }

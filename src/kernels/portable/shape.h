@@ -77,7 +77,9 @@ inline bool is_int(ScalarType t) {
          t == ScalarType::UInt16 || t == ScalarType::UInt32 || t == ScalarType::UInt64;
 }
 inline bool is_int_or_bool(ScalarType t) { return is_int(t) || t == ScalarType::Bool; }
-inline bool is_complex(ScalarType t) { return t == ScalarType::ComplexFloat || t == ScalarType::ComplexDouble || t == ScalarType::ComplexHalf; }
+inline bool is_complex(ScalarType t) {
+  return t == ScalarType::ComplexFloat || t == ScalarType::ComplexDouble || t == ScalarType::ComplexHalf;
+}
 inline bool is_real(ScalarType t) { return is_int_or_bool(t) || is_float(t); }
 inline bool is_reduced_float(ScalarType t) { return t == ScalarType::Half || t == ScalarType::BFloat16; }
 

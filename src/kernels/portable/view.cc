@@ -51,7 +51,8 @@ Status select_copy(KernelContext& context, const Tensor& self, int64_t dim, int6
   return copy_out(context, self, view, out);
 }
 
-Status slice_copy(KernelContext& context, const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step, Tensor& out) {
+Status slice_copy(KernelContext& context, const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                  int64_t step, Tensor& out) {
   PTERON_ASSIGN(const View view, slice_view(self, dim, start, end, step));
   return copy_out(context, self, view, out);
 }
@@ -61,7 +62,8 @@ Status narrow_copy(KernelContext& context, const Tensor& self, int64_t dim, int6
   PTERON_ASSIGN(const size_t d, wrap_dim(dim, self.rank()));
   const int64_t size = self.size(d);
   if (start < 0) start += size;
-  if (start < 0 || start > size || length < 0 || length > size - start) return bad("narrow is out of range", "start", "0 to " + std::to_string(size), std::to_string(start));
+  if (start < 0 || start > size || length < 0 || length > size - start)
+    return bad("narrow is out of range", "start", "0 to " + std::to_string(size), std::to_string(start));
   View view = view_of(self);
   view.shift(start * view.strides[d]);
   view.sizes[d] = static_cast<int32_t>(length);
@@ -69,7 +71,8 @@ Status narrow_copy(KernelContext& context, const Tensor& self, int64_t dim, int6
 }
 
 Status expand_copy(KernelContext& context, const Tensor& self, IntList size, bool, Tensor& out) {
-  if (size.size() < self.rank() || size.size() > kMaxRank) return bad("expand to fewer dimensions", "size", "at least " + std::to_string(self.rank()), std::to_string(size.size()));
+  if (size.size() < self.rank() || size.size() > kMaxRank)
+    return bad("expand to fewer dimensions", "size", "at least " + std::to_string(self.rank()), std::to_string(size.size()));
   View view = view_of(self);
   const size_t shift = size.size() - self.rank();
   view.strides = broadcast_strides(self, size.size());
@@ -78,7 +81,8 @@ Status expand_copy(KernelContext& context, const Tensor& self, IntList size, boo
     int64_t n = size[i];
     const int64_t own = i >= shift ? self.size(i - shift) : 1;
     if (n == -1 && i >= shift) n = own;
-    if (n < 0 || n > std::numeric_limits<int32_t>::max() || (own != 1 && n != own)) return bad("sizes do not expand", "size", std::to_string(own), std::to_string(n));
+    if (n < 0 || n > std::numeric_limits<int32_t>::max() || (own != 1 && n != own))
+      return bad("sizes do not expand", "size", std::to_string(own), std::to_string(n));
     view.sizes.push(n);
   }
   return copy_out(context, self, view, out);
@@ -125,7 +129,8 @@ Status view_copy(KernelContext& context, const Tensor& self, IntList size, Tenso
       inferred = i;
       continue;
     }
-    if (n < 0 || n > std::numeric_limits<int32_t>::max() || __builtin_mul_overflow(known, static_cast<size_t>(n), &known)) return bad("impossible size", "size", "", std::to_string(n));
+    if (n < 0 || n > std::numeric_limits<int32_t>::max() || __builtin_mul_overflow(known, static_cast<size_t>(n), &known))
+      return bad("impossible size", "size", "", std::to_string(n));
     sizes[i] = static_cast<int32_t>(n);
   }
   if (inferred < kMaxRank) {
@@ -170,7 +175,8 @@ Status unfold_copy(KernelContext& context, const Tensor& self, int64_t dimension
   return copy_out(context, self, view, out);
 }
 
-Status as_strided_copy(KernelContext& context, const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset, Tensor& out) {
+Status as_strided_copy(KernelContext& context, const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset,
+                       Tensor& out) {
   PTERON_ASSIGN(const Sizes sizes, sizes_from(size));
   PTERON_TRY(expect(stride.size() == size.size(), "sizes and strides differ in number"));
   View view = view_of(self);
@@ -182,9 +188,11 @@ Status as_strided_copy(KernelContext& context, const Tensor& self, IntList size,
     view.strides[i] = stride[i];
     empty = empty || sizes[i] == 0;
     int64_t reach = 0;
-    if (stride[i] < 0 || __builtin_mul_overflow(int64_t{sizes[i]} - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last)) inside = empty;
+    if (stride[i] < 0 || __builtin_mul_overflow(int64_t{sizes[i]} - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last))
+      inside = empty;
   }
-  if (!empty && (!inside || last >= limit)) return bad("view reaches beyond its tensor", "stride", "below " + std::to_string(limit), std::to_string(last));
+  if (!empty && (!inside || last >= limit))
+    return bad("view reaches beyond its tensor", "stride", "below " + std::to_string(limit), std::to_string(last));
   if (!empty) view.shift(storage_offset.value_or(0));
   return copy_out(context, self, view, out);
 }

@@ -28,10 +28,12 @@ int64_t Window::positions(int64_t size, bool ceil) const {
 
 Status read_windows(const IntList& list, size_t dims, int64_t minimum, std::string_view field, int64_t Window::*member, Windows& windows) {
   if (list.empty()) return {};
-  if (list.size() != 1 && list.size() != dims) return bad("wrong number of entries", field, std::to_string(dims), std::to_string(list.size()));
+  if (list.size() != 1 && list.size() != dims)
+    return bad("wrong number of entries", field, std::to_string(dims), std::to_string(list.size()));
   for (size_t d = 0; d < dims; ++d) {
     const int64_t value = list[list.size() == 1 ? 0 : d];
-    if (value < minimum || value > (int64_t{1} << 24)) return bad("entry is out of range", field, "at least " + std::to_string(minimum), std::to_string(value));
+    if (value < minimum || value > (int64_t{1} << 24))
+      return bad("entry is out of range", field, "at least " + std::to_string(minimum), std::to_string(value));
     windows.at[kSpatial - dims + d].*member = value;
   }
   return {};
