@@ -101,6 +101,7 @@ Status CheckedFile::establish_statement(const LoadPolicy& policy) {
 
 Status CheckedFile::establish_opaque(const LoadPolicy& policy) {
   const ByteSpan signature = layout_->footer.signature;
+  if (begins_like_statement(file_)) return refused("a signed statement passed off as a signed file", "manifest.extension");
   bool possible = false;
   for (const PublicKey& key : policy.trusted) {
     if (!can_be_signature(key.algorithm(), signature.size())) continue;

@@ -175,6 +175,17 @@ TEST_F(CheckTest, PartsOfOtherFilesDoNotFit) {
   }
 }
 
+TEST_F(CheckTest, AStatementIsNoFile) {
+  const std::vector<std::byte> file = signed_file("ed25519", 100);
+  const FileLayout layout = **read_layout(file);
+  std::vector<std::byte> forged = inline_message(layout.extension->fields, layout.footer.signature, layout.footer.covered_fields);
+  const PublicKey trusted[] = {public_key("ed25519")};
+  ASSERT_TRUE(signature_holds(trusted[0], forged, layout.extension->proof));
+  const std::vector<std::byte> footer = write_footer(forged.size(), {}, layout.extension->proof);
+  forged.insert(forged.end(), footer.begin(), footer.end());
+  EXPECT_EQ(load_check(forged, {.trusted = trusted}).state, State::invalid);
+}
+
 TEST_F(CheckTest, RangesAreCheckedAlone) {
   std::vector<std::byte> file = signed_file("ed25519", 5 << 20);
   const PublicKey trusted[] = {public_key("ed25519")};

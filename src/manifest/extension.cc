@@ -159,6 +159,8 @@ std::vector<std::byte> message(std::string_view kind, std::initializer_list<Byte
 
 }  // namespace
 
+bool begins_like_statement(ByteSpan file) { return as_text(file).starts_with(kStatementDomain); }
+
 Result<Extension> parse_extension(ByteSpan bytes) {
   Extension extension;
   FieldReader reader(bytes);

@@ -21,9 +21,12 @@ constexpr size_t kSealBytes = 16;
 constexpr uint8_t kManifestVersion = 1;
 constexpr uint32_t kChunkBytes = 1u << 20;
 
-// What every message that is signed as a statement begins with. A file that begins so is never signed: its plain signature would be one
-// over a statement of the file author's choice.
+// What every message that is signed as a statement begins with.
 constexpr std::string_view kStatementDomain = "pteron manifest statement\n";
+
+// A file that begins so is never signed (its plain signature would be one over a statement of the file author's choice) and never taken for
+// a signed one.
+bool begins_like_statement(ByteSpan file);
 
 struct Extension {
   SignedStatement statement;

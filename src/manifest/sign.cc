@@ -44,7 +44,7 @@ Result<std::vector<std::byte>> list_external(std::span<const std::string> paths,
 }
 
 Result<Draft> draft(ByteSpan program, const PrivateKey& key, const SignOptions& options) {
-  if (as_text(program.first(std::min(program.size(), kStatementDomain.size()))) == kStatementDomain) {
+  if (begins_like_statement(program)) {
     return Status::error(Code::invalid_data, "not a program: it begins like a signed statement, and signing it could be taken for one");
   }
   ThreadPool pool(options.threads);
