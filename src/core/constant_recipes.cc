@@ -22,7 +22,9 @@ uint64_t row_bytes_of(const ConstantSource& source) {
 
 uint64_t row_elements_of(const ConstantSource& source) { return row_bytes_of(source) / element_size(source.dtype()); }
 
-int64_t rows_per_chunk(uint64_t row_bytes) { return static_cast<int64_t>(std::max<uint64_t>(1, kChunkBytes / std::max<uint64_t>(1, row_bytes))); }
+int64_t rows_per_chunk(uint64_t row_bytes) {
+  return static_cast<int64_t>(std::max<uint64_t>(1, kChunkBytes / std::max<uint64_t>(1, row_bytes)));
+}
 
 // A sink that fills `buffer`, which is large enough, from `filled` on.
 ByteSink append_to(std::vector<std::byte>& buffer, size_t& filled) {
@@ -34,7 +36,8 @@ ByteSink append_to(std::vector<std::byte>& buffer, size_t& filled) {
 }
 
 Status no_float(ScalarType dtype) {
-  return Status::error(Code::unsupported, "a tensor cannot be read as numbers", {"", "dtype", "a float, integer or bool type", std::string(dtype_name(dtype))});
+  return Status::error(Code::unsupported, "a tensor cannot be read as numbers",
+                       {"", "dtype", "a float, integer or bool type", std::string(dtype_name(dtype))});
 }
 
 // What every recipe has: type, shape and size, fixed when it is made.
@@ -76,8 +79,12 @@ class SliceRecipe : public Recipe {
   SliceRecipe(ConstantPtr source, std::vector<int64_t> shape, uint64_t nbytes, int64_t begin)
       : Recipe(source->dtype(), std::move(shape), nbytes), source_(std::move(source)), begin_(begin) {}
 
-  Status stream_rows(int64_t begin, int64_t end, const ByteSink& sink) const override { return source_->stream_rows(begin_ + begin, begin_ + end, sink); }
-  Status read_rows_f32(int64_t begin, int64_t end, float* out) const override { return source_->read_rows_f32(begin_ + begin, begin_ + end, out); }
+  Status stream_rows(int64_t begin, int64_t end, const ByteSink& sink) const override {
+    return source_->stream_rows(begin_ + begin, begin_ + end, sink);
+  }
+  Status read_rows_f32(int64_t begin, int64_t end, float* out) const override {
+    return source_->read_rows_f32(begin_ + begin, begin_ + end, out);
+  }
   BlockEncoding encoding() const override { return source_->encoding(); }
   ByteSpan block_row(int64_t row) const override { return source_->block_row(begin_ + row); }
 
@@ -106,8 +113,9 @@ class SelectRecipe : public Recipe {
 
   Status read_rows_f32(int64_t begin, int64_t end, float* out) const override {
     const uint64_t elements = row_elements_of(*source_);
-    return for_each_run(begin, end,
-                        [&](int64_t from, int64_t to, int64_t row) { return source_->read_rows_f32(from, to, out + static_cast<uint64_t>(row - begin) * elements); });
+    return for_each_run(begin, end, [&](int64_t from, int64_t to, int64_t row) {
+      return source_->read_rows_f32(from, to, out + static_cast<uint64_t>(row - begin) * elements);
+    });
   }
 
   BlockEncoding encoding() const override { return source_->encoding(); }
@@ -148,7 +156,8 @@ class ConcatRecipe : public Recipe {
   }
 
   Status stream_rows(int64_t begin, int64_t end, const ByteSink& sink) const override {
-    return for_each_part(begin, end, [&](const ConstantSource& part, int64_t from, int64_t to, int64_t) { return part.stream_rows(from, to, sink); });
+    return for_each_part(begin, end,
+                         [&](const ConstantSource& part, int64_t from, int64_t to, int64_t) { return part.stream_rows(from, to, sink); });
   }
   Status read_rows_f32(int64_t begin, int64_t end, float* out) const override {
     const uint64_t elements = row_elements_of(*this);
@@ -193,7 +202,8 @@ void transpose_elements(const std::byte* from, int64_t rows, int64_t columns, st
     for (int64_t c0 = 0; c0 < columns; c0 += kTile) {
       for (int64_t c = c0; c < std::min(c0 + kTile, columns); ++c) {
         for (int64_t r = r0; r < std::min(r0 + kTile, rows); ++r) {
-          std::memcpy(to + sizeof(T) * static_cast<size_t>(c * rows + r), from + sizeof(T) * static_cast<size_t>(r * columns + c), sizeof(T));
+          std::memcpy(to + sizeof(T) * static_cast<size_t>(c * rows + r), from + sizeof(T) * static_cast<size_t>(r * columns + c),
+                      sizeof(T));
         }
       }
     }
@@ -202,7 +212,8 @@ void transpose_elements(const std::byte* from, int64_t rows, int64_t columns, st
 
 class TransposeRecipe : public Recipe {
  public:
-  explicit TransposeRecipe(ConstantPtr source) : Recipe(source->dtype(), {source->shape()[1], source->shape()[0]}, source->nbytes()), source_(std::move(source)) {}
+  explicit TransposeRecipe(ConstantPtr source)
+      : Recipe(source->dtype(), {source->shape()[1], source->shape()[0]}, source->nbytes()), source_(std::move(source)) {}
 
   ConstantPtr transposed() const override { return source_; }
 
@@ -302,7 +313,8 @@ void widen_bfloat16(ByteSpan bytes, float* out) {
 
 Status check_rows(const ConstantSource& source, int64_t begin, int64_t end) {
   if (begin >= 0 && begin <= end && end <= rows_of(source) && !source.shape().empty()) return Status();
-  return Status::error(Code::invalid_argument, "rows outside a tensor", {"", "", "rows of " + shape_text(source.shape()), std::to_string(begin) + " to " + std::to_string(end)});
+  return Status::error(Code::invalid_argument, "rows outside a tensor",
+                       {"", "", "rows of " + shape_text(source.shape()), std::to_string(begin) + " to " + std::to_string(end)});
 }
 
 std::vector<int64_t> with_rows(std::vector<int64_t> shape, int64_t rows) {
@@ -316,7 +328,8 @@ Result<ConstantPtr> constant_from_bytes(ScalarType dtype, std::vector<int64_t> s
   PTERON_ASSIGN(const uint64_t expected, byte_count(dtype, shape));
   if (expected != bytes.size()) {
     return Status::error(Code::invalid_data, "a tensor's bytes do not fit its shape",
-                         {"", "", std::to_string(expected) + " bytes for " + std::string(dtype_name(dtype)) + " " + shape_text(shape), std::to_string(bytes.size())});
+                         {"", "", std::to_string(expected) + " bytes for " + std::string(dtype_name(dtype)) + " " + shape_text(shape),
+                          std::to_string(bytes.size())});
   }
   return ConstantPtr(std::make_shared<BytesRecipe>(dtype, std::move(shape), bytes, std::move(owner)));
 }
@@ -346,12 +359,15 @@ Result<ConstantPtr> concat_rows(std::vector<ConstantPtr> sources) {
   if (sources.empty()) return Status::error(Code::invalid_argument, "nothing to concatenate");
   int64_t rows = 0;
   for (const ConstantPtr& source : sources) {
-    const bool fits = !source->shape().empty() && source->dtype() == sources[0]->dtype() && with_rows(source->shape(), 0) == with_rows(sources[0]->shape(), 0);
+    const bool fits = !source->shape().empty() && source->dtype() == sources[0]->dtype() &&
+                      with_rows(source->shape(), 0) == with_rows(sources[0]->shape(), 0);
     const std::optional<int64_t> sum = fits ? checked_add(rows, rows_of(*source)) : std::nullopt;
     if (!sum) {
-      return Status::error(Code::invalid_argument, "tensors cannot be concatenated by rows",
-                           {"", "", "the dtype and trailing sizes of " + std::string(dtype_name(sources[0]->dtype())) + " " + shape_text(sources[0]->shape()),
-                            std::string(dtype_name(source->dtype())) + " " + shape_text(source->shape())});
+      return Status::error(
+          Code::invalid_argument, "tensors cannot be concatenated by rows",
+          {"", "",
+           "the dtype and trailing sizes of " + std::string(dtype_name(sources[0]->dtype())) + " " + shape_text(sources[0]->shape()),
+           std::string(dtype_name(source->dtype())) + " " + shape_text(source->shape())});
     }
     rows = *sum;
   }
@@ -363,7 +379,8 @@ Result<ConstantPtr> concat_rows(std::vector<ConstantPtr> sources) {
 Result<ConstantPtr> transpose(ConstantPtr source) {
   if (ConstantPtr original = source->transposed()) return original;
   if (source->shape().size() != 2 || element_size(source->dtype()) > 8) {
-    return Status::error(Code::invalid_argument, "a tensor cannot be transposed", {"", "shape", "two dimensions", shape_text(source->shape())});
+    return Status::error(Code::invalid_argument, "a tensor cannot be transposed",
+                         {"", "shape", "two dimensions", shape_text(source->shape())});
   }
   return ConstantPtr(std::make_shared<TransposeRecipe>(std::move(source)));
 }
@@ -371,7 +388,8 @@ Result<ConstantPtr> transpose(ConstantPtr source) {
 Result<ConstantPtr> cast(ConstantPtr source, ScalarType dtype) {
   if (dtype == source->dtype() && source->encoding() == BlockEncoding::none) return source;
   if (!convert_from_f32(dtype, nullptr, 0, nullptr)) {
-    return Status::error(Code::unsupported, "a tensor cannot be cast", {"", "dtype", "float32, float16 or bfloat16", std::string(dtype_name(dtype))});
+    return Status::error(Code::unsupported, "a tensor cannot be cast",
+                         {"", "dtype", "float32, float16 or bfloat16", std::string(dtype_name(dtype))});
   }
   if (!convert_to_f32(source->dtype(), {}, nullptr)) return no_float(source->dtype());
   PTERON_ASSIGN(const uint64_t nbytes, byte_count(dtype, source->shape()));
@@ -379,11 +397,13 @@ Result<ConstantPtr> cast(ConstantPtr source, ScalarType dtype) {
 }
 
 Result<FusedParts> split_fused_qkv(const ConstantPtr& source, FusedLayout layout, int64_t heads, int64_t kv_heads, int64_t head_dim) {
-  const bool sane = heads > 0 && kv_heads > 0 && head_dim > 0 && heads <= INT32_MAX && kv_heads <= INT32_MAX && head_dim <= INT32_MAX && heads % kv_heads == 0;
+  const bool sane = heads > 0 && kv_heads > 0 && head_dim > 0 && heads <= INT32_MAX && kv_heads <= INT32_MAX && head_dim <= INT32_MAX &&
+                    heads % kv_heads == 0;
   const std::optional<int64_t> rows = sane ? checked_mul(heads + 2 * kv_heads, head_dim) : std::nullopt;
   if (!rows || source->shape().empty() || source->shape()[0] != *rows) {
     return Status::error(Code::invalid_data, "a fused attention tensor does not fit the heads",
-                         {"", "shape", rows ? std::to_string(*rows) + " rows" : "a number of query heads that the key heads divide", shape_text(source->shape())});
+                         {"", "shape", rows ? std::to_string(*rows) + " rows" : "a number of query heads that the key heads divide",
+                          shape_text(source->shape())});
   }
   const int64_t q_rows = heads * head_dim, kv_rows = kv_heads * head_dim;
   FusedParts parts;
@@ -414,7 +434,8 @@ bool convert_to_f32(ScalarType from, ByteSpan bytes, float* out) {
     case ScalarType::Half: widen_half(bytes, out); return true;
     case ScalarType::BFloat16: widen_bfloat16(bytes, out); return true;
     case ScalarType::Double: widen<double>(bytes, out); return true;
-    case ScalarType::Byte: case ScalarType::Bool: widen<uint8_t>(bytes, out); return true;
+    case ScalarType::Byte:
+    case ScalarType::Bool: widen<uint8_t>(bytes, out); return true;
     case ScalarType::Char: widen<int8_t>(bytes, out); return true;
     case ScalarType::Short: widen<int16_t>(bytes, out); return true;
     case ScalarType::UInt16: widen<uint16_t>(bytes, out); return true;
@@ -443,14 +464,16 @@ bool convert_from_f32(ScalarType to, const float* values, size_t count, std::byt
 
 Result<uint64_t> element_count(const std::vector<int64_t>& shape) {
   if (const std::optional<size_t> count = checked_product(std::span<const int64_t>(shape))) return uint64_t{*count};
-  return Status::error(Code::invalid_data, "a tensor's size overflows", {"", "shape", "sizes whose product fits 64 bits", shape_text(shape)});
+  return Status::error(Code::invalid_data, "a tensor's size overflows",
+                       {"", "shape", "sizes whose product fits 64 bits", shape_text(shape)});
 }
 
 Result<uint64_t> byte_count(ScalarType dtype, const std::vector<int64_t>& shape) {
   PTERON_ASSIGN(const uint64_t count, element_count(shape));
   if (element_size(dtype) == 0) return no_float(dtype);
   if (const std::optional<uint64_t> bytes = checked_mul<uint64_t>(count, element_size(dtype)); bytes && *bytes <= INT64_MAX) return *bytes;
-  return Status::error(Code::invalid_data, "a tensor's size overflows", {"", "shape", "a size in bytes that fits 63 bits", shape_text(shape)});
+  return Status::error(Code::invalid_data, "a tensor's size overflows",
+                       {"", "shape", "a size in bytes that fits 63 bits", shape_text(shape)});
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {

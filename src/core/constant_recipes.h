@@ -24,8 +24,8 @@ Result<ConstantPtr> concat_rows(std::vector<ConstantPtr> sources);
 // [a, b] -> [b, a]. Streaming holds two copies of the tensor. The transpose of a transpose is the source itself.
 Result<ConstantPtr> transpose(ConstantPtr source);
 
-// Elements as float32, float16 or bfloat16, through float32, rounding to nearest even. A block-quantised source cast to float32 is the dequantised
-// source: the same values, encoding `none`.
+// Elements as float32, float16 or bfloat16, through float32, rounding to nearest even. A block-quantised source cast to float32 is the
+// dequantised source: the same values, encoding `none`.
 Result<ConstantPtr> cast(ConstantPtr source, ScalarType dtype);
 
 // Fused attention weights or biases, taken apart. `heads` query heads and `kv_heads` key and value heads have `head_dim` rows each.

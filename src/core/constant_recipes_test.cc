@@ -44,7 +44,8 @@ std::vector<float> floats(const ConstantSource& source) {
 }
 
 std::vector<float> rows(const ConstantSource& source, int64_t begin, int64_t end) {
-  std::vector<float> values(static_cast<size_t>(end - begin) * (source.nbytes() / element_size(source.dtype()) / static_cast<uint64_t>(source.shape()[0])));
+  std::vector<float> values(static_cast<size_t>(end - begin) *
+                            (source.nbytes() / element_size(source.dtype()) / static_cast<uint64_t>(source.shape()[0])));
   EXPECT_TRUE(source.read_rows_f32(begin, end, values.data()).ok());
   return values;
 }
@@ -58,10 +59,13 @@ void expect_values(const ConstantSource& source, const std::vector<float>& expec
   std::vector<std::byte> row_bytes;
   for (int64_t row = 0; row < count; ++row) {
     for (float value : rows(source, row, row + 1)) one_by_one.push_back(value);
-    EXPECT_TRUE(source.stream_rows(row, row + 1, [&](ByteSpan piece) {
-                        row_bytes.insert(row_bytes.end(), piece.begin(), piece.end());
-                        return Status();
-                      }).ok());
+    EXPECT_TRUE(source
+                    .stream_rows(row, row + 1,
+                                 [&](ByteSpan piece) {
+                                   row_bytes.insert(row_bytes.end(), piece.begin(), piece.end());
+                                   return Status();
+                                 })
+                    .ok());
   }
   EXPECT_THAT(one_by_one, ElementsAreArray(expected));
   EXPECT_EQ(row_bytes, streamed(source));
@@ -133,7 +137,8 @@ TEST(ConstantRecipes, SliceTakesRowsAndRefusesOthers) {
   EXPECT_THAT((*slice_rows(source, 1, 3))->shape(), ElementsAre(2, 2));
   EXPECT_EQ(slice_rows(source, 0, 4).value(), source);
   EXPECT_THAT(floats(**slice_rows(source, 2, 2)), ElementsAre());
-  for (const auto& [begin, end] : {std::pair{-1, 2}, std::pair{3, 5}, std::pair{3, 2}}) EXPECT_EQ(slice_rows(source, begin, end).code(), Code::invalid_argument);
+  for (const auto& [begin, end] : {std::pair{-1, 2}, std::pair{3, 5}, std::pair{3, 2}})
+    EXPECT_EQ(slice_rows(source, begin, end).code(), Code::invalid_argument);
   EXPECT_EQ(slice_rows(constant_from_values({}, {1.0f}).value(), 0, 1).code(), Code::invalid_argument);
 }
 
@@ -198,7 +203,8 @@ TEST(ConstantRecipes, CastRoundsToNearestEven) {
   const ConstantPtr bf16 = cast(source, ScalarType::BFloat16).value();
   EXPECT_EQ(bf16->nbytes(), 8u);
   EXPECT_THAT(rows(*bf16, 0, 2), ElementsAre(1.0f, 1.0f));
-  EXPECT_THAT(rows(**cast(source, ScalarType::Half), 0, 4), ElementsAre(1.0f, 1.00390625f, -65504.0f, std::numeric_limits<float>::infinity()));
+  EXPECT_THAT(rows(**cast(source, ScalarType::Half), 0, 4),
+              ElementsAre(1.0f, 1.00390625f, -65504.0f, std::numeric_limits<float>::infinity()));
   EXPECT_EQ(cast(source, ScalarType::Float).value(), source);
   EXPECT_EQ(cast(source, ScalarType::Int).code(), Code::unsupported);
   const std::vector<double> doubles = {0.1, -2.5};
@@ -211,7 +217,8 @@ TEST(ConstantRecipes, EveryHalfIsWidenedExactly) {
   std::iota(bits.begin(), bits.end(), uint16_t{0});
   std::vector<float> values(bits.size());
   ASSERT_TRUE(convert_to_f32(ScalarType::Half, std::as_bytes(std::span(bits)), values.data()));
-  for (size_t i = 0; i < bits.size(); ++i) ASSERT_EQ(std::bit_cast<uint32_t>(values[i]), std::bit_cast<uint32_t>(half_to_float(bits[i]))) << i;
+  for (size_t i = 0; i < bits.size(); ++i)
+    ASSERT_EQ(std::bit_cast<uint32_t>(values[i]), std::bit_cast<uint32_t>(half_to_float(bits[i]))) << i;
   ASSERT_TRUE(convert_to_f32(ScalarType::BFloat16, std::as_bytes(std::span(bits)), values.data()));
   for (size_t i = 0; i < bits.size(); ++i) ASSERT_EQ(std::bit_cast<uint32_t>(values[i]), static_cast<uint32_t>(i) << 16);
 }
@@ -284,7 +291,8 @@ TEST(ConstantRecipes, FusedSizesAreChecked) {
 
 TEST(ConstantRecipes, ASinkThatFailsStopsTheStream) {
   const ConstantPtr source = make({4, 2});
-  for (const ConstantPtr& recipe : {source, select_rows(source, {1, 0}).value(), transpose(source).value(), cast(source, ScalarType::Half).value(), concat_rows({source, source}).value()}) {
+  for (const ConstantPtr& recipe : {source, select_rows(source, {1, 0}).value(), transpose(source).value(),
+                                    cast(source, ScalarType::Half).value(), concat_rows({source, source}).value()}) {
     int calls = 0;
     const Status status = recipe->stream([&](ByteSpan) {
       ++calls;

@@ -83,8 +83,9 @@ class BlockSource : public ConstantSource {
 Result<uint64_t> block_byte_count(const BlockFormat& format, const std::vector<int64_t>& shape) {
   PTERON_ASSIGN(const uint64_t elements, element_count(shape));
   if (shape.empty() || shape.back() % format.elements != 0) {
-    return Status::error(Code::invalid_data, "a quantised row is no whole number of blocks",
-                         {"", "", "a multiple of " + std::to_string(format.elements) + " for " + std::string(format.name), shape_text(shape)});
+    return Status::error(
+        Code::invalid_data, "a quantised row is no whole number of blocks",
+        {"", "", "a multiple of " + std::to_string(format.elements) + " for " + std::string(format.name), shape_text(shape)});
   }
   PTERON_TRY(byte_count(ScalarType::Float, shape).status());  // what it becomes must be countable too
   return elements / format.elements * format.bytes;
@@ -94,7 +95,8 @@ Result<ConstantPtr> block_source(const BlockFormat& format, std::vector<int64_t>
   PTERON_ASSIGN(const uint64_t expected, block_byte_count(format, shape));
   if (bytes.size() != expected) {
     return Status::error(Code::invalid_data, "a tensor's bytes do not fit its shape",
-                         {"", "", std::to_string(expected) + " bytes for " + std::string(format.name) + " " + shape_text(shape), std::to_string(bytes.size())});
+                         {"", "", std::to_string(expected) + " bytes for " + std::string(format.name) + " " + shape_text(shape),
+                          std::to_string(bytes.size())});
   }
   PTERON_ASSIGN(const uint64_t elements, element_count(shape));
   return ConstantPtr(std::make_shared<BlockSource>(format, std::move(shape), elements, bytes, std::move(owner)));

@@ -9,8 +9,8 @@
 
 namespace pteron::importer {
 
-// `bytes` are the tensor's blocks, row by row; the last size of `shape` must be a multiple of the block's elements. `owner` keeps them alive.
-// Streams dequantised float32.
+// `bytes` are the tensor's blocks, row by row; the last size of `shape` must be a multiple of the block's elements. `owner` keeps them
+// alive. Streams dequantised float32.
 Result<ConstantPtr> block_source(const BlockFormat& format, std::vector<int64_t> shape, ByteSpan bytes, std::shared_ptr<const void> owner);
 
 // Bytes that a tensor of that format and shape takes; an error where the last size does not hold whole blocks or a product overflows.

@@ -9,8 +9,8 @@
 namespace pteron::importer {
 namespace {
 
-using testing::streamed_floats;
 using ::testing::HasSubstr;
+using testing::streamed_floats;
 
 // Rows of Q8_0 blocks with scale 1: the values are the stored bytes.
 std::shared_ptr<std::string> q8_rows(int64_t rows, int64_t blocks) {
@@ -37,10 +37,13 @@ TEST(BlockSource, StreamsRowsAndBlocks) {
   EXPECT_EQ(row, std::vector<float>(values.begin() + 128, values.end()));
   EXPECT_EQ(as_text(source->block_row(1)), std::string_view(*bytes).substr(68, 68));
   std::vector<float> part;
-  ASSERT_TRUE(source->stream_rows(1, 2, [&](ByteSpan piece) {
-                      for (size_t at = 0; at < piece.size(); at += 4) part.push_back(load_unaligned<float>(piece.data() + at));
-                      return Status();
-                    }).ok());
+  ASSERT_TRUE(source
+                  ->stream_rows(1, 2,
+                                [&](ByteSpan piece) {
+                                  for (size_t at = 0; at < piece.size(); at += 4) part.push_back(load_unaligned<float>(piece.data() + at));
+                                  return Status();
+                                })
+                  .ok());
   EXPECT_EQ(part, std::vector<float>(values.begin() + 64, values.begin() + 128));
 }
 

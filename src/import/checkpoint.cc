@@ -18,10 +18,12 @@ namespace fs = std::filesystem;
 Result<Checkpoint> open_checkpoint(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return Status::error(Code::not_found, "no checkpoint", {path, "", "a folder with config.json or a .gguf file", "nothing"});
+  if (!fs::exists(status))
+    return Status::error(Code::not_found, "no checkpoint", {path, "", "a folder with config.json or a .gguf file", "nothing"});
   if (fs::is_directory(status)) return open_hf_folder(path);
   if (fs::path(path).extension() == ".safetensors") {
-    return Status::error(Code::invalid_argument, "weights alone are no checkpoint", {path, "", "the folder that also holds config.json", "a .safetensors file"});
+    return Status::error(Code::invalid_argument, "weights alone are no checkpoint",
+                         {path, "", "the folder that also holds config.json", "a .safetensors file"});
   }
   return open_gguf_checkpoint(path);
 }

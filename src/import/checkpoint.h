@@ -15,8 +15,8 @@
 namespace pteron::importer {
 
 struct TokenizerAssets {
-  std::string tokenizer_json;          // text of tokenizer.json; empty where there is none
-  nlohmann::json tokenizer_config;     // null where there is no such file; so are the next two
+  std::string tokenizer_json;       // text of tokenizer.json; empty where there is none
+  nlohmann::json tokenizer_config;  // null where there is no such file; so are the next two
   nlohmann::json special_tokens_map;
   nlohmann::json added_tokens;
   std::optional<text::GgufVocabulary> gguf;  // of GGUF files that have one
@@ -25,15 +25,15 @@ struct TokenizerAssets {
 struct Checkpoint {
   std::string source;  // the path given to `open_checkpoint`
 
-  // What config.json holds. For GGUF the same keys, mapped from metadata, always with "architectures" and "model_type". One key is pteron's own:
-  // "norm_weights_include_one": true says that RMS norm weights of a Gemma already contain the 1 that the architecture adds, so x * w and not
-  // x * (1 + w) is meant (GGUF stores them so; taking the 1 off again in float32 would lose bits).
+  // What config.json holds. For GGUF the same keys, mapped from metadata, always with "architectures" and "model_type". One key is pteron's
+  // own: "norm_weights_include_one": true says that RMS norm weights of a Gemma already contain the 1 that the architecture adds, so x * w
+  // and not x * (1 + w) is meant (GGUF stores them so; taking the 1 off again in float32 would lose bits).
   nlohmann::json config;
   nlohmann::json generation_config;  // null where there is none
 
   std::shared_ptr<const WeightSource> weights;
   TokenizerAssets tokenizer;
-  std::string chat_template;                                             // the default template; empty where there is none
+  std::string chat_template;                                              // the default template; empty where there is none
   std::vector<std::pair<std::string, std::string>> named_chat_templates;  // name and text, beside the default
   std::string name;     // as the checkpoint calls itself, else the folder's or file's name
   std::string licence;  // empty where unknown

@@ -14,8 +14,13 @@
 
 namespace {
 
-constexpr std::array<const char*, 7> kNames = {"config.json",           "generation_config.json", "tokenizer_config.json", "model.safetensors.index.json",
-                                               "chat_template.json", "special_tokens_map.json", "README.md"};
+constexpr std::array<const char*, 7> kNames = {"config.json",
+                                               "generation_config.json",
+                                               "tokenizer_config.json",
+                                               "model.safetensors.index.json",
+                                               "chat_template.json",
+                                               "special_tokens_map.json",
+                                               "README.md"};
 
 class Folder {
  public:

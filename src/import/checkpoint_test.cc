@@ -8,16 +8,17 @@
 namespace pteron::importer {
 namespace {
 
-using testing::TempFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::TempFolder;
 
 TEST(Checkpoint, FoldersAndFilesAreToldApart) {
   TempFolder folder;
   EXPECT_THAT(open_checkpoint(folder.path()).status().message(), HasSubstr("no checkpoint in the folder"));
   EXPECT_THAT(open_checkpoint(folder.write("x.gguf", "GGUF")).status().message(), HasSubstr("truncated GGUF file"));
   EXPECT_THAT(open_checkpoint(folder.write("x.bin", "junkjunk")).status().message(), HasSubstr("x.bin: magic)"));
-  EXPECT_THAT(open_checkpoint(folder.write("x.safetensors", "junk")).status().message(), HasSubstr("the folder that also holds config.json"));
+  EXPECT_THAT(open_checkpoint(folder.write("x.safetensors", "junk")).status().message(),
+              HasSubstr("the folder that also holds config.json"));
   const Result<Checkpoint> nothing = open_checkpoint(folder.file("nothing"));
   EXPECT_EQ(nothing.code(), Code::not_found);
   EXPECT_THAT(nothing.status().message(), AllOf(HasSubstr(folder.file("nothing")), HasSubstr("found nothing")));

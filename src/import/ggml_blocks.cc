@@ -50,8 +50,8 @@ void decode_q8_0(const std::byte* from, size_t blocks, float* out) {
   }
 }
 
-// The eight 6-bit scales and eight 6-bit offsets of a Q4_K or Q5_K super-block, packed into 12 bytes: the low six bits of bytes 0..3 and 4..7 are
-// the first four of each; the rest have their low four bits in bytes 8..11 and their high two bits on top of bytes 0..7.
+// The eight 6-bit scales and eight 6-bit offsets of a Q4_K or Q5_K super-block, packed into 12 bytes: the low six bits of bytes 0..3
+// and 4..7 are the first four of each; the rest have their low four bits in bytes 8..11 and their high two bits on top of bytes 0..7.
 void unpack_scales(const uint8_t* packed, std::array<uint8_t, 8>& scales, std::array<uint8_t, 8>& offsets) {
   for (size_t j = 0; j < 4; ++j) {
     scales[j] = packed[j] & 63;
@@ -61,7 +61,8 @@ void unpack_scales(const uint8_t* packed, std::array<uint8_t, 8>& scales, std::a
   }
 }
 
-// Q4_K and Q5_K: eight groups of 32; groups 2g and 2g + 1 are the low and high nibbles of 32 bytes. Q5_K has bit 4 of element j of group g in bit g of byte j.
+// Q4_K and Q5_K: eight groups of 32; groups 2g and 2g + 1 are the low and high nibbles of 32 bytes. Q5_K has bit 4 of element j of group g
+// in bit g of byte j.
 template <bool kFifth>
 void decode_k_affine(const std::byte* from, size_t blocks, float* out) {
   constexpr size_t kHeader = 4 + 12, kHigh = kFifth ? kSuper / 8 : 0;
@@ -84,8 +85,8 @@ void decode_k_affine(const std::byte* from, size_t blocks, float* out) {
   }
 }
 
-// Q6_K: two halves of 128 elements, each four runs of 32. Run r has its low four bits in the low (r < 2) or high nibbles of 32 bytes (those for r % 2)
-// and its high two bits in bits 2r, 2r + 1 of 32 more bytes. 16 elements share a signed scale.
+// Q6_K: two halves of 128 elements, each four runs of 32. Run r has its low four bits in the low (r < 2) or high nibbles of 32 bytes (those
+// for r % 2) and its high two bits in bits 2r, 2r + 1 of 32 more bytes. 16 elements share a signed scale.
 void decode_q6_k(const std::byte* from, size_t blocks, float* out) {
   constexpr size_t kBytes = kSuper / 2 + kSuper / 4 + kSuper / 16 + 2;
   for (size_t b = 0; b < blocks; ++b, from += kBytes, out += kSuper) {

@@ -79,12 +79,13 @@ TEST_P(GgmlBlocks, ValuesAreThoseOfTheFormat) {
 }
 
 std::string case_name(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(All, GgmlBlocks,
-                         ::testing::Values(Case{BlockEncoding::q4_0, "Q4_0", 32, 18, q4_0, {0}}, Case{BlockEncoding::q4_1, "Q4_1", 32, 20, q4_1, {0, 2}},
-                                           Case{BlockEncoding::q5_0, "Q5_0", 32, 22, q5_0, {0}}, Case{BlockEncoding::q5_1, "Q5_1", 32, 24, q5_1, {0, 2}},
-                                           Case{BlockEncoding::q8_0, "Q8_0", 32, 34, q8_0, {0}}, Case{BlockEncoding::q4_k, "Q4_K", 256, 144, q4_k, {0, 2}},
-                                           Case{BlockEncoding::q5_k, "Q5_K", 256, 176, q5_k, {0, 2}}, Case{BlockEncoding::q6_k, "Q6_K", 256, 210, q6_k, {208}}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    All, GgmlBlocks,
+    ::testing::Values(Case{BlockEncoding::q4_0, "Q4_0", 32, 18, q4_0, {0}}, Case{BlockEncoding::q4_1, "Q4_1", 32, 20, q4_1, {0, 2}},
+                      Case{BlockEncoding::q5_0, "Q5_0", 32, 22, q5_0, {0}}, Case{BlockEncoding::q5_1, "Q5_1", 32, 24, q5_1, {0, 2}},
+                      Case{BlockEncoding::q8_0, "Q8_0", 32, 34, q8_0, {0}}, Case{BlockEncoding::q4_k, "Q4_K", 256, 144, q4_k, {0, 2}},
+                      Case{BlockEncoding::q5_k, "Q5_K", 256, 176, q5_k, {0, 2}}, Case{BlockEncoding::q6_k, "Q6_K", 256, 210, q6_k, {208}}),
+    case_name);
 
 TEST(GgmlBlocksTable, NoneHasNoFormat) { EXPECT_EQ(block_format(BlockEncoding::none), nullptr); }
 

@@ -109,7 +109,9 @@ constexpr GgufArchitecture kFalconNew{"falcon", "FalconForCausalLM", "falcon", "
 
 Result<const GgufArchitecture*> gguf_architecture(const GgufFile& file) {
   PTERON_ASSIGN(const std::optional<std::string> name, file.string("general.architecture"));
-  if (!name) return Status::error(Code::invalid_data, "the file does not say its architecture", {file.path(), "general.architecture", "a string", "nothing"});
+  if (!name)
+    return Status::error(Code::invalid_data, "the file does not say its architecture",
+                         {file.path(), "general.architecture", "a string", "nothing"});
   if (*name == kFalconNew.name && file.find_tensor("blk.0.attn_norm_2.weight") != nullptr) return &kFalconNew;
   std::string known;
   for (const GgufArchitecture& row : kArchitectures) {

@@ -7,8 +7,8 @@
 namespace pteron::importer {
 namespace {
 
-using testing::GgufWriter;
 using ::testing::AllOf;
+using testing::GgufWriter;
 using ::testing::HasSubstr;
 
 Result<const GgufArchitecture*> architecture_of(const GgufWriter& writer) {
@@ -19,10 +19,21 @@ Result<const GgufArchitecture*> architecture_of(const GgufWriter& writer) {
 }
 
 TEST(GgufArchitectures, KnownOnesHaveAClass) {
-  for (const auto& [name, hf_class] : std::vector<std::pair<std::string, std::string>>{
-           {"llama", "LlamaForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}, {"gemma", "GemmaForCausalLM"}, {"gemma2", "Gemma2ForCausalLM"},
-           {"gemma3", "Gemma3ForCausalLM"}, {"phi3", "Phi3ForCausalLM"}, {"smollm3", "SmolLM3ForCausalLM"}, {"olmo2", "Olmo2ForCausalLM"}, {"granite", "GraniteForCausalLM"},
-           {"stablelm", "StableLmForCausalLM"}, {"command-r", "CohereForCausalLM"}, {"gpt2", "GPT2LMHeadModel"}, {"gptneox", "GPTNeoXForCausalLM"}, {"falcon", "FalconForCausalLM"}}) {
+  for (const auto& [name, hf_class] : std::vector<std::pair<std::string, std::string>>{{"llama", "LlamaForCausalLM"},
+                                                                                       {"qwen2", "Qwen2ForCausalLM"},
+                                                                                       {"qwen3", "Qwen3ForCausalLM"},
+                                                                                       {"gemma", "GemmaForCausalLM"},
+                                                                                       {"gemma2", "Gemma2ForCausalLM"},
+                                                                                       {"gemma3", "Gemma3ForCausalLM"},
+                                                                                       {"phi3", "Phi3ForCausalLM"},
+                                                                                       {"smollm3", "SmolLM3ForCausalLM"},
+                                                                                       {"olmo2", "Olmo2ForCausalLM"},
+                                                                                       {"granite", "GraniteForCausalLM"},
+                                                                                       {"stablelm", "StableLmForCausalLM"},
+                                                                                       {"command-r", "CohereForCausalLM"},
+                                                                                       {"gpt2", "GPT2LMHeadModel"},
+                                                                                       {"gptneox", "GPTNeoXForCausalLM"},
+                                                                                       {"falcon", "FalconForCausalLM"}}) {
     const auto found = architecture_of(GgufWriter().string("general.architecture", name));
     ASSERT_TRUE(found.ok()) << name;
     EXPECT_EQ((*found)->hf_class, hf_class);

@@ -14,8 +14,9 @@ constexpr std::string_view kTemplate = "tokenizer.chat_template";
 
 Status check_length(const GgufFile& file, const char* key, size_t length, size_t tokens) {
   if (length == 0 || length == tokens) return Status();
-  return Status::error(Code::invalid_data, "a vocabulary list has the wrong length",
-                       {file.path(), std::string(kTokenizer) + key, std::to_string(tokens) + " entries, one a token", std::to_string(length)});
+  return Status::error(
+      Code::invalid_data, "a vocabulary list has the wrong length",
+      {file.path(), std::string(kTokenizer) + key, std::to_string(tokens) + " entries, one a token", std::to_string(length)});
 }
 
 // The id of a special token, which must be one of the vocabulary's; -1 where the file names none.
@@ -62,12 +63,15 @@ Result<text::GgufVocabulary> read_vocabulary(const GgufFile& file) {
   const size_t count = out.tokens.size();
   PTERON_TRY(check_length(file, "scores", out.scores.size(), count));
   PTERON_TRY(check_length(file, "token_type", out.token_types.size(), count));
-  const std::pair<const char*, int32_t*> ids[] = {{"bos_token_id", &out.bos_token_id},         {"eos_token_id", &out.eos_token_id}, {"unknown_token_id", &out.unknown_token_id},
-                                                  {"padding_token_id", &out.padding_token_id}, {"cls_token_id", &out.cls_token_id}, {"seperator_token_id", &out.seperator_token_id},
-                                                  {"mask_token_id", &out.mask_token_id}};
+  const std::pair<const char*, int32_t*> ids[] = {
+      {"bos_token_id", &out.bos_token_id},         {"eos_token_id", &out.eos_token_id}, {"unknown_token_id", &out.unknown_token_id},
+      {"padding_token_id", &out.padding_token_id}, {"cls_token_id", &out.cls_token_id}, {"seperator_token_id", &out.seperator_token_id},
+      {"mask_token_id", &out.mask_token_id}};
   for (const auto& [name, id] : ids) PTERON_TRY(read_id(file, name, count, *id));
-  const std::pair<const char*, int8_t*> flags[] = {{"add_bos_token", &out.add_bos_token}, {"add_eos_token", &out.add_eos_token},
-                                                   {"add_space_prefix", &out.add_space_prefix}, {"remove_extra_whitespaces", &out.remove_extra_whitespaces}};
+  const std::pair<const char*, int8_t*> flags[] = {{"add_bos_token", &out.add_bos_token},
+                                                   {"add_eos_token", &out.add_eos_token},
+                                                   {"add_space_prefix", &out.add_space_prefix},
+                                                   {"remove_extra_whitespaces", &out.remove_extra_whitespaces}};
   for (const auto& [name, flag] : flags) PTERON_TRY(read_flag(file, name, *flag));
   PTERON_TRY(read_bytes(file, key("precompiled_charsmap"), out.precompiled_charsmap));
   return out;

@@ -8,24 +8,34 @@
 namespace pteron::importer {
 namespace {
 
-using testing::GgufWriter;
-using testing::TempFolder;
-using testing::tiny_model;
 using ::testing::ElementsAre;
+using testing::GgufWriter;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using testing::TempFolder;
+using testing::tiny_model;
 
 GgufWriter with_vocabulary() {
   GgufWriter writer = tiny_model("llama").floats("token_embd.weight", {8, 3});
-  writer.string("tokenizer.ggml.model", "gpt2").string("tokenizer.ggml.pre", "smollm").strings("tokenizer.ggml.tokens", {"a", "b", "ab"}).strings("tokenizer.ggml.merges", {"a b"});
+  writer.string("tokenizer.ggml.model", "gpt2")
+      .string("tokenizer.ggml.pre", "smollm")
+      .strings("tokenizer.ggml.tokens", {"a", "b", "ab"})
+      .strings("tokenizer.ggml.merges", {"a b"});
   writer.array<int32_t>("tokenizer.ggml.token_type", 5, {1, 1, 3}).array<float>("tokenizer.ggml.scores", 6, {0, -1, -2});
-  writer.u32("tokenizer.ggml.bos_token_id", 2).u32("tokenizer.ggml.eos_token_id", 1).boolean("tokenizer.ggml.add_bos_token", true).boolean("tokenizer.ggml.add_space_prefix", false);
+  writer.u32("tokenizer.ggml.bos_token_id", 2)
+      .u32("tokenizer.ggml.eos_token_id", 1)
+      .boolean("tokenizer.ggml.add_bos_token", true)
+      .boolean("tokenizer.ggml.add_space_prefix", false);
   return writer;
 }
 
 TEST(GgufCheckpoint, HasAllPartsOfACheckpoint) {
   TempFolder folder;
-  GgufWriter writer = with_vocabulary().string("general.name", "Tiny").string("general.license", "mit").string("tokenizer.chat_template", "{{ x }}").string("tokenizer.chat_template.tool_use", "{{ y }}");
+  GgufWriter writer = with_vocabulary()
+                          .string("general.name", "Tiny")
+                          .string("general.license", "mit")
+                          .string("tokenizer.chat_template", "{{ x }}")
+                          .string("tokenizer.chat_template.tool_use", "{{ y }}");
   writer.array<uint8_t>("tokenizer.ggml.precompiled_charsmap", 0, {1, 255});
   const std::string path = folder.write("file.gguf", writer.bytes());
   const Result<Checkpoint> opened = open_gguf_checkpoint(path);
@@ -62,7 +72,10 @@ TEST(GgufCheckpoint, TheFileGivesAMissingName) {
 
 TEST(GgufCheckpoint, AFileMayHaveNoVocabulary) {
   TempFolder folder;
-  GgufWriter writer = tiny_model("llama").floats("token_embd.weight", {8, 3}).u32("tokenizer.ggml.eos_token_id", 2).u32("tokenizer.ggml.padding_token_id", UINT32_MAX);
+  GgufWriter writer = tiny_model("llama")
+                          .floats("token_embd.weight", {8, 3})
+                          .u32("tokenizer.ggml.eos_token_id", 2)
+                          .u32("tokenizer.ggml.padding_token_id", UINT32_MAX);
   const Result<Checkpoint> opened = open_gguf_checkpoint(folder.write("m.gguf", writer.bytes()));
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   EXPECT_FALSE(opened->tokenizer.gguf.has_value());
@@ -84,8 +97,11 @@ TEST(GgufCheckpoint, TheMappingOutlivesTheFileObject) {
 TEST(GgufCheckpoint, VocabulariesThatContradictThemselvesAreRefused) {
   TempFolder folder;
   const auto refusal = [&](GgufWriter writer) { return open_gguf_checkpoint(folder.write("m.gguf", writer.bytes())).status().message(); };
-  const auto tokens = [] { return tiny_model("llama").floats("token_embd.weight", {8, 3}).strings("tokenizer.ggml.tokens", {"a", "b", "ab"}); };
-  EXPECT_THAT(refusal(tokens().array<float>("tokenizer.ggml.scores", 6, {0})), HasSubstr("(" + folder.file("m.gguf") + ": tokenizer.ggml.scores): expected 3 entries, one a token, found 1"));
+  const auto tokens = [] {
+    return tiny_model("llama").floats("token_embd.weight", {8, 3}).strings("tokenizer.ggml.tokens", {"a", "b", "ab"});
+  };
+  EXPECT_THAT(refusal(tokens().array<float>("tokenizer.ggml.scores", 6, {0})),
+              HasSubstr("(" + folder.file("m.gguf") + ": tokenizer.ggml.scores): expected 3 entries, one a token, found 1"));
   EXPECT_THAT(refusal(tokens().array<int32_t>("tokenizer.ggml.token_type", 5, {1, 1})), HasSubstr("tokenizer.ggml.token_type"));
   EXPECT_THAT(refusal(tokens().u32("tokenizer.ggml.eos_token_id", 3)), HasSubstr("an id below 3, found 3"));
   EXPECT_THAT(refusal(tokens().string("tokenizer.ggml.scores", "x")), HasSubstr("found string"));

@@ -27,7 +27,8 @@ class ConfigWriter {
   }
   void required_size(const char* key, const char* to) {
     size(key, to);
-    if (!config.contains(to)) keep(Status::error(Code::invalid_data, "a metadata key is missing", {file_.path(), prefix_ + key, "an integer", "nothing"}));
+    if (!config.contains(to))
+      keep(Status::error(Code::invalid_data, "a metadata key is missing", {file_.path(), prefix_ + key, "an integer", "nothing"}));
   }
   void number(const char* key, const char* to) {
     const std::optional<double> value = take(file_.number(prefix_ + key));
@@ -45,7 +46,8 @@ class ConfigWriter {
     const std::vector<int64_t> values = integers(key);
     if (values.empty()) return std::nullopt;
     if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) return values.front();
-    keep(Status::error(Code::unsupported, "layers that differ are not supported", {file_.path(), prefix_ + key, "the same number for all layers", "a list that differs"}));
+    keep(Status::error(Code::unsupported, "layers that differ are not supported",
+                       {file_.path(), prefix_ + key, "the same number for all layers", "a list that differs"}));
     return std::nullopt;
   }
   std::vector<int64_t> integers(const char* key) {
@@ -56,7 +58,8 @@ class ConfigWriter {
   }
   std::optional<bool> flag(const char* key) { return take(file_.boolean(prefix_ + key)); }
   void fail(const char* key, std::string expected, std::string found) {
-    keep(Status::error(Code::invalid_data, "a metadata value is out of range", {file_.path(), prefix_ + key, std::move(expected), std::move(found)}));
+    keep(Status::error(Code::invalid_data, "a metadata value is out of range",
+                       {file_.path(), prefix_ + key, std::move(expected), std::move(found)}));
   }
   void keep(Status status) {
     if (status_.ok()) status_ = std::move(status);
@@ -107,11 +110,14 @@ void write_shared(const GgufFile& file, const GgufArchitecture& architecture, co
   config["tie_word_embeddings"] = tied;
   const GgufTensor* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr || embedding->shape.size() != 2) {
-    return out.keep(Status::error(Code::invalid_data, "a tensor is missing", {file.path(), "token_embd.weight", "a tensor of two dimensions", embedding == nullptr ? "nothing" : "another rank"}));
+    return out.keep(
+        Status::error(Code::invalid_data, "a tensor is missing",
+                      {file.path(), "token_embd.weight", "a tensor of two dimensions", embedding == nullptr ? "nothing" : "another rank"}));
   }
   config["vocab_size"] = embedding->shape[0];
   if (out.uniform("expert_count").value_or(0) > 0) {
-    out.keep(Status::error(Code::unsupported, "mixtures of experts are not supported", {file.path(), std::string(architecture.name) + ".expert_count", "0", "more"}));
+    out.keep(Status::error(Code::unsupported, "mixtures of experts are not supported",
+                           {file.path(), std::string(architecture.name) + ".expert_count", "0", "more"}));
   }
 }
 
@@ -228,7 +234,8 @@ void write_own(const GgufArchitecture& architecture, const GgufHeads& heads, Con
   if (name == "command-r") return write_cohere(out);
   if (name == "granite") write_granite(out);
   if (name == "qwen2" || name == "qwen3") out.config["use_sliding_window"] = false;
-  if (name == "olmo2" && !out.integers("attention.sliding_window").empty()) out.fail("attention.sliding_window", "nothing: Olmo 3 is not supported", "a window");
+  if (name == "olmo2" && !out.integers("attention.sliding_window").empty())
+    out.fail("attention.sliding_window", "nothing: Olmo 3 is not supported", "a window");
   if (name == "smollm3") out.config["no_rope_layer_interval"] = 4;
   if (name != "qwen2") out.config["attention_bias"] = out.has_tensor("blk.0.attn_q.bias");
   out.config["mlp_bias"] = out.has_tensor("blk.0.ffn_up.bias");
@@ -241,16 +248,22 @@ Result<GgufHeads> gguf_heads(const GgufFile& file) {
   ConfigWriter reader(file, *architecture);
   GgufHeads heads;
   const std::optional<int64_t> query = reader.read_size("attention.head_count"), key = reader.read_size("attention.head_count_kv");
-  const std::optional<int64_t> key_length = reader.read_size("attention.key_length"), value_length = reader.read_size("attention.value_length");
+  const std::optional<int64_t> key_length = reader.read_size("attention.key_length"),
+                               value_length = reader.read_size("attention.value_length");
   const std::optional<int64_t> hidden = reader.read_size("embedding_length");
   PTERON_TRY(reader.take_status());
   const std::string prefix = std::string(architecture->name) + ".";
-  if (!query) return Status::error(Code::invalid_data, "a metadata key is missing", {file.path(), prefix + "attention.head_count", "an integer", "nothing"});
-  if (!key_length && !hidden) return Status::error(Code::invalid_data, "a metadata key is missing", {file.path(), prefix + "embedding_length", "an integer", "nothing"});
+  if (!query)
+    return Status::error(Code::invalid_data, "a metadata key is missing",
+                         {file.path(), prefix + "attention.head_count", "an integer", "nothing"});
+  if (!key_length && !hidden)
+    return Status::error(Code::invalid_data, "a metadata key is missing",
+                         {file.path(), prefix + "embedding_length", "an integer", "nothing"});
   heads.query = *query;
   heads.key = key.value_or(*query);
   if (!key_length && *hidden % heads.query != 0) {
-    return Status::error(Code::invalid_data, "the heads do not divide the hidden size", {file.path(), prefix + "attention.head_count", "a divisor of " + std::to_string(*hidden), std::to_string(*query)});
+    return Status::error(Code::invalid_data, "the heads do not divide the hidden size",
+                         {file.path(), prefix + "attention.head_count", "a divisor of " + std::to_string(*hidden), std::to_string(*query)});
   }
   heads.dim = key_length ? *key_length : *hidden / heads.query;
   if (value_length && *value_length != heads.dim) {
@@ -258,8 +271,9 @@ Result<GgufHeads> gguf_heads(const GgufFile& file) {
                          {file.path(), prefix + "attention.value_length", std::to_string(heads.dim), std::to_string(*value_length)});
   }
   if (heads.query > kMaxHeads || heads.key > kMaxHeads || heads.dim > kMaxHeads || heads.query % heads.key != 0) {
-    return Status::error(Code::invalid_data, "impossible attention heads",
-                         {file.path(), prefix + "attention.head_count_kv", "a divisor of " + std::to_string(heads.query), std::to_string(heads.key)});
+    return Status::error(
+        Code::invalid_data, "impossible attention heads",
+        {file.path(), prefix + "attention.head_count_kv", "a divisor of " + std::to_string(heads.query), std::to_string(heads.key)});
   }
   return heads;
 }
@@ -293,8 +307,9 @@ Result<json> gguf_generation_config(const GgufFile& file) {
     if (id && std::find(ends.begin(), ends.end(), json(*id)) == ends.end()) ends.push_back(*id);
   }
   if (!ends.empty()) config["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
-  for (const auto& [key, to] : {std::pair{"general.sampling.temp", "temperature"}, std::pair{"general.sampling.top_p", "top_p"}, std::pair{"general.sampling.min_p", "min_p"},
-                                std::pair{"general.sampling.penalty_repeat", "repetition_penalty"}}) {
+  for (const auto& [key, to] :
+       {std::pair{"general.sampling.temp", "temperature"}, std::pair{"general.sampling.top_p", "top_p"},
+        std::pair{"general.sampling.min_p", "min_p"}, std::pair{"general.sampling.penalty_repeat", "repetition_penalty"}}) {
     PTERON_ASSIGN(const std::optional<double> value, file.number(key));
     if (value) config[to] = *value;
   }

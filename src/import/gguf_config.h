@@ -29,10 +29,10 @@ struct GgufName {
 };
 
 struct GgufArchitecture {
-  std::string_view name;          // general.architecture
-  std::string_view hf_class;      // architectures[0]
+  std::string_view name;      // general.architecture
+  std::string_view hf_class;  // architectures[0]
   std::string_view model_type;
-  std::string_view activation;    // hidden_act
+  std::string_view activation;     // hidden_act
   std::span<const GgufName> own;   // looked up first
   std::span<const GgufName> base;  // then these
   bool norms_include_one = false;

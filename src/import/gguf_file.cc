@@ -23,9 +23,10 @@ struct ValueType {
   std::string_view name;
   uint8_t bytes;  // 0: of variable length
 };
-constexpr std::array kValueTypes = {ValueType{"uint8", 1},   ValueType{"int8", 1}, ValueType{"uint16", 2}, ValueType{"int16", 2}, ValueType{"uint32", 4},
-                                    ValueType{"int32", 4},   ValueType{"float32", 4}, ValueType{"bool", 1}, ValueType{"string", 0}, ValueType{"array", 0},
-                                    ValueType{"uint64", 8},  ValueType{"int64", 8}, ValueType{"float64", 8}};
+constexpr std::array kValueTypes = {ValueType{"uint8", 1},  ValueType{"int8", 1},  ValueType{"uint16", 2},  ValueType{"int16", 2},
+                                    ValueType{"uint32", 4}, ValueType{"int32", 4}, ValueType{"float32", 4}, ValueType{"bool", 1},
+                                    ValueType{"string", 0}, ValueType{"array", 0}, ValueType{"uint64", 8},  ValueType{"int64", 8},
+                                    ValueType{"float64", 8}};
 
 const ValueType* value_type(uint32_t type) { return type < kValueTypes.size() ? &kValueTypes[type] : nullptr; }
 
@@ -120,7 +121,8 @@ std::string kind_of(const GgufValue& value) {
 }
 
 Status wrong_kind(const std::string& path, std::string_view key, std::string expected, const GgufValue& found) {
-  return Status::error(Code::invalid_data, "a metadata value has the wrong type", {path, std::string(key), std::move(expected), kind_of(found)});
+  return Status::error(Code::invalid_data, "a metadata value has the wrong type",
+                       {path, std::string(key), std::move(expected), kind_of(found)});
 }
 
 }  // namespace
@@ -157,7 +159,8 @@ class GgufFile::Parser {
   Status need(const char* what, uint64_t count) const {
     if (range_inside(position_, count, bytes_.size())) return Status();
     return Status::error(Code::invalid_data, "truncated GGUF file",
-                         {"", what, std::to_string(count) + " bytes at offset " + std::to_string(position_), std::to_string(bytes_.size() - position_) + " left"});
+                         {"", what, std::to_string(count) + " bytes at offset " + std::to_string(position_),
+                          std::to_string(bytes_.size() - position_) + " left"});
   }
 
   Status read_string(const char* what, std::string_view& text) {
@@ -175,8 +178,11 @@ class GgufFile::Parser {
     if (magic != 0x46554747) return malformed("magic", "\"GGUF\"", "other bytes");
     PTERON_TRY(read("version", out_.version_));
     if (out_.version_ == 1) return Status::error(Code::unsupported, "GGUF version 1 is not supported", {"", "version", "2 or 3", "1"});
-    if (out_.version_ == 0x02000000 || out_.version_ == 0x03000000) return Status::error(Code::unsupported, "big-endian GGUF files are not supported", {"", "version", "little-endian 2 or 3", "big-endian " + std::to_string(out_.version_ >> 24)});
-    if (out_.version_ != 2 && out_.version_ != 3) return Status::error(Code::unsupported, "unknown GGUF version", {"", "version", "2 or 3", std::to_string(out_.version_)});
+    if (out_.version_ == 0x02000000 || out_.version_ == 0x03000000)
+      return Status::error(Code::unsupported, "big-endian GGUF files are not supported",
+                           {"", "version", "little-endian 2 or 3", "big-endian " + std::to_string(out_.version_ >> 24)});
+    if (out_.version_ != 2 && out_.version_ != 3)
+      return Status::error(Code::unsupported, "unknown GGUF version", {"", "version", "2 or 3", std::to_string(out_.version_)});
     PTERON_TRY(read("tensor count", tensor_count));
     return read("metadata count", value_count);
   }
@@ -185,7 +191,8 @@ class GgufFile::Parser {
     std::string_view key;
     Status status = read_string("metadata key", key);
     if (!status.ok()) return std::move(status).in_field("metadata " + std::to_string(index));
-    if (key.empty() || key.size() > kMaxKeyBytes) return malformed("metadata " + std::to_string(index), "a key of 1 to 65535 bytes", std::to_string(key.size()));
+    if (key.empty() || key.size() > kMaxKeyBytes)
+      return malformed("metadata " + std::to_string(index), "a key of 1 to 65535 bytes", std::to_string(key.size()));
     GgufValue value;
     uint32_t type = 0;
     status = read("value type", type);
@@ -239,13 +246,15 @@ class GgufFile::Parser {
   Status refuse_split() {
     PTERON_ASSIGN(const std::optional<int64_t> count, out_.integer("split.count"));
     if (count.value_or(0) <= 1) return Status();
-    return Status::error(Code::unsupported, "a GGUF file split in several is not supported: merge it first", {"", "split.count", "1", std::to_string(*count)});
+    return Status::error(Code::unsupported, "a GGUF file split in several is not supported: merge it first",
+                         {"", "split.count", "1", std::to_string(*count)});
   }
 
   Status alignment() {
     PTERON_ASSIGN(const std::optional<int64_t> value, out_.integer("general.alignment"));
     const int64_t alignment = value.value_or(kDefaultAlignment);
-    if (alignment <= 0 || alignment > (1 << 30) || (alignment & (alignment - 1)) != 0) return malformed("general.alignment", "a power of two", std::to_string(alignment));
+    if (alignment <= 0 || alignment > (1 << 30) || (alignment & (alignment - 1)) != 0)
+      return malformed("general.alignment", "a power of two", std::to_string(alignment));
     alignment_ = static_cast<uint64_t>(alignment);
     return Status();
   }
@@ -268,7 +277,8 @@ class GgufFile::Parser {
   Status tensor_fields(GgufTensor& tensor, uint64_t& offset, uint64_t& size) {
     uint32_t dimensions = 0;
     PTERON_TRY(read("dimensions", dimensions));
-    if (dimensions > kMaxDimensions) return malformed("dimensions", "at most " + std::to_string(kMaxDimensions), std::to_string(dimensions));
+    if (dimensions > kMaxDimensions)
+      return malformed("dimensions", "at most " + std::to_string(kMaxDimensions), std::to_string(dimensions));
     for (uint32_t d = 0; d < dimensions; ++d) {
       uint64_t length = 0;
       PTERON_TRY(read("shape", length));
@@ -283,7 +293,8 @@ class GgufFile::Parser {
                            {"", "type", "F32, F16, BF16, F64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K or Q6_K",
                             type != nullptr ? std::string(type->name) : "ggml type " + std::to_string(tensor.type)});
     }
-    PTERON_ASSIGN(size, type->dtype ? byte_count(*type->dtype, tensor.shape) : block_byte_count(*block_format(type->encoding), tensor.shape));
+    PTERON_ASSIGN(size,
+                  type->dtype ? byte_count(*type->dtype, tensor.shape) : block_byte_count(*block_format(type->encoding), tensor.shape));
     if (offset % alignment_ != 0) return malformed("offset", "a multiple of " + std::to_string(alignment_), std::to_string(offset));
     return Status();
   }
@@ -305,7 +316,9 @@ class GgufFile::Parser {
       const Extent& before = extents_[i - 1];
       if (before.offset + before.size > extents_[i].offset) {
         return Status::error(Code::invalid_data, "two tensors overlap",
-                             {"", out_.tensors_[extents_[i].tensor].name, "an offset of at least " + std::to_string(before.offset + before.size) + ", where " + out_.tensors_[before.tensor].name + " ends",
+                             {"", out_.tensors_[extents_[i].tensor].name,
+                              "an offset of at least " + std::to_string(before.offset + before.size) + ", where " +
+                                  out_.tensors_[before.tensor].name + " ends",
                               std::to_string(extents_[i].offset)});
       }
     }
@@ -364,11 +377,15 @@ Result<std::optional<double>> GgufFile::number(std::string_view key) const {
 }
 
 Result<std::optional<bool>> GgufFile::boolean(std::string_view key) const {
-  return scalar<bool>(key, "bool", [](const GgufValue& v) { return v.type == GgufType::boolean ? std::optional(v.bytes[0] != std::byte{0}) : std::nullopt; });
+  return scalar<bool>(key, "bool", [](const GgufValue& v) {
+    return v.type == GgufType::boolean ? std::optional(v.bytes[0] != std::byte{0}) : std::nullopt;
+  });
 }
 
 Result<std::optional<std::string>> GgufFile::string(std::string_view key) const {
-  return scalar<std::string>(key, "string", [](const GgufValue& v) { return v.type == GgufType::string ? std::optional<std::string>(as_text(v.bytes)) : std::nullopt; });
+  return scalar<std::string>(key, "string", [](const GgufValue& v) {
+    return v.type == GgufType::string ? std::optional<std::string>(as_text(v.bytes)) : std::nullopt;
+  });
 }
 
 Result<std::vector<std::string>> GgufFile::strings(std::string_view key) const {

@@ -14,7 +14,21 @@
 
 namespace pteron::importer {
 
-enum class GgufType : uint32_t { u8 = 0, i8 = 1, u16 = 2, i16 = 3, u32 = 4, i32 = 5, f32 = 6, boolean = 7, string = 8, array = 9, u64 = 10, i64 = 11, f64 = 12 };
+enum class GgufType : uint32_t {
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
+  f64 = 12
+};
 
 // The name of a value type ("uint32", "string", ...); empty for a number that is none.
 std::string_view gguf_type_name(GgufType type);
@@ -46,10 +60,11 @@ class GgufFile {
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
   const GgufTensor* find_tensor(std::string_view name) const;
 
-  // Typed access: nothing where the key is missing, an error that names the key where its value has another kind. Integers of every width are
-  // accepted where they fit, floats of both widths and integers as numbers.
+  // Typed access: nothing where the key is missing, an error that names the key where its value has another kind. Integers of every width
+  // are accepted where they fit, floats of both widths and integers as numbers.
   Result<std::optional<int64_t>> integer(std::string_view key) const;
-  Result<std::optional<double>> number(std::string_view key) const;  // a float32 becomes the double with the same shortest decimal: 1e-6, not 9.99999997e-07
+  Result<std::optional<double>> number(
+      std::string_view key) const;  // a float32 becomes the double with the same shortest decimal: 1e-6, not 9.99999997e-07
   Result<std::optional<bool>> boolean(std::string_view key) const;
   Result<std::optional<std::string>> string(std::string_view key) const;
   // Lists are empty where the key is missing; a single number counts as a list of one, booleans as 0 and 1.

@@ -10,13 +10,13 @@
 namespace pteron::importer {
 namespace {
 
-using testing::GgufWriter;
-using testing::raw;
-using testing::streamed_floats;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using testing::GgufWriter;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::raw;
+using testing::streamed_floats;
 
 // Keeps the bytes that the parsed file refers to.
 struct Parsed {
@@ -35,9 +35,15 @@ std::string refusal(const GgufWriter& writer, Code code = Code::invalid_data) {
 
 GgufWriter with_scalars() {
   GgufWriter writer;
-  writer.raw_value("u8", 0, raw(uint8_t{200})).raw_value("i8", 1, raw(int8_t{-100})).raw_value("u16", 2, raw(uint16_t{60000})).raw_value("i16", 3, raw(int16_t{-30000}));
+  writer.raw_value("u8", 0, raw(uint8_t{200}))
+      .raw_value("i8", 1, raw(int8_t{-100}))
+      .raw_value("u16", 2, raw(uint16_t{60000}))
+      .raw_value("i16", 3, raw(int16_t{-30000}));
   writer.u32("u32", 4000000000u).raw_value("i32", 5, raw(-2000000000)).f32("f32", 1e-6f).boolean("bool", true).string("string", "text");
-  writer.raw_value("u64", 10, raw(uint64_t{1} << 40)).raw_value("i64", 11, raw(-(int64_t{1} << 40))).raw_value("f64", 12, raw(0.1)).raw_value("huge", 10, raw(UINT64_MAX));
+  writer.raw_value("u64", 10, raw(uint64_t{1} << 40))
+      .raw_value("i64", 11, raw(-(int64_t{1} << 40)))
+      .raw_value("f64", 12, raw(0.1))
+      .raw_value("huge", 10, raw(UINT64_MAX));
   return writer;
 }
 
@@ -83,7 +89,11 @@ TEST(GgufFile, WrongKindsNameTheKey) {
 
 TEST(GgufFile, ReadsLists) {
   GgufWriter writer;
-  writer.strings("words", {"a", "", "b\xff"}).array<float>("floats", 6, {1.5f, -2.0f}).array<int32_t>("ints", 5, {-1, 2}).array<uint8_t>("flags", 7, {1, 0}).u32("one", 9);
+  writer.strings("words", {"a", "", "b\xff"})
+      .array<float>("floats", 6, {1.5f, -2.0f})
+      .array<int32_t>("ints", 5, {-1, 2})
+      .array<uint8_t>("flags", 7, {1, 0})
+      .u32("one", 9);
   writer.array<uint64_t>("empty", 10, {}).array<double>("doubles", 12, {0.5});
   const Parsed parsed(writer);
   ASSERT_TRUE(parsed.file.ok()) << parsed.file.status().message();
@@ -115,7 +125,10 @@ TEST(GgufFile, ReadsTensors) {
   GgufWriter writer;
   writer.u32("general.alignment", 64);
   writer.alignment = 64;
-  writer.floats("w", {3, 2}, 10).tensor("h", {2}, 1, std::string("\x00\x3c\x00\xc0", 4)).tensor("b", {1, 2}, 30, std::string("\x80\x3f\x00\x40", 4)).tensor("d", {1}, 28, raw(0.25));
+  writer.floats("w", {3, 2}, 10)
+      .tensor("h", {2}, 1, std::string("\x00\x3c\x00\xc0", 4))
+      .tensor("b", {1, 2}, 30, std::string("\x80\x3f\x00\x40", 4))
+      .tensor("d", {1}, 28, raw(0.25));
   writer.tensor("q", {32, 2}, 8, std::string(68, '\x01')).tensor("s", {}, 0, raw(3.0f));
   const Parsed parsed(writer);
   ASSERT_TRUE(parsed.file.ok()) << parsed.file.status().message();
@@ -151,7 +164,8 @@ TEST(GgufFile, VersionsAreChecked) {
 }
 
 TEST(GgufFile, SplitFilesAreRefusedByName) {
-  EXPECT_THAT(refusal(GgufWriter().raw_value("split.count", 2, raw(uint16_t{3})), Code::unsupported), AllOf(HasSubstr("split in several"), HasSubstr("(split.count): expected 1, found 3")));
+  EXPECT_THAT(refusal(GgufWriter().raw_value("split.count", 2, raw(uint16_t{3})), Code::unsupported),
+              AllOf(HasSubstr("split in several"), HasSubstr("(split.count): expected 1, found 3")));
   EXPECT_TRUE(Parsed(GgufWriter().raw_value("split.count", 2, raw(uint16_t{1}))).file.ok());
 }
 
@@ -176,7 +190,8 @@ TEST(GgufFile, KeysAndTypesAreChecked) {
   EXPECT_THAT(refusal(GgufWriter().u32(std::string(70000, 'k'), 1)), HasSubstr("found 70000"));
   EXPECT_THAT(refusal(GgufWriter().raw_value("a", 13, "")), HasSubstr("(a.value type)"));
   EXPECT_THAT(refusal(GgufWriter().raw_value("a", 9, raw(uint32_t{13}) + raw(uint64_t{0}))), HasSubstr("(a.element type)"));
-  for (const uint32_t alignment : {0u, 3u, 48u, 0x80000000u}) EXPECT_THAT(refusal(GgufWriter().u32("general.alignment", alignment)), HasSubstr("(general.alignment)"));
+  for (const uint32_t alignment : {0u, 3u, 48u, 0x80000000u})
+    EXPECT_THAT(refusal(GgufWriter().u32("general.alignment", alignment)), HasSubstr("(general.alignment)"));
   EXPECT_THAT(refusal(GgufWriter().string("general.alignment", "32")), HasSubstr("wrong type (general.alignment)"));
 }
 
@@ -195,16 +210,23 @@ TEST(GgufFile, TensorFieldsAreChecked) {
 }
 
 TEST(GgufFile, PlacesAreChecked) {
-  EXPECT_THAT(refusal(GgufWriter().tensor_at("w", {8}, 0, std::string(32, 'x'), 8)), HasSubstr("(w.offset): expected a multiple of 32, found 8"));
+  EXPECT_THAT(refusal(GgufWriter().tensor_at("w", {8}, 0, std::string(32, 'x'), 8)),
+              HasSubstr("(w.offset): expected a multiple of 32, found 8"));
   EXPECT_THAT(refusal(GgufWriter().tensor_at("w", {8}, 0, std::string(32, 'x'), 32)), HasSubstr("lies outside the file (w)"));
   EXPECT_THAT(refusal(GgufWriter().tensor_at("w", {8}, 0, std::string(32, 'x'), UINT64_MAX - 31)), HasSubstr("lies outside the file (w)"));
   EXPECT_THAT(refusal(GgufWriter().tensor("w", {uint64_t{1} << 40}, 0, "x")), HasSubstr("lies outside the file (w)"));
-  EXPECT_THAT(refusal(GgufWriter().floats("a", {16}).tensor_at("b", {8}, 0, std::string(32, 'x'), 32)), HasSubstr("two tensors overlap (b): expected an offset of at least 64, where a ends, found 32"));
+  EXPECT_THAT(refusal(GgufWriter().floats("a", {16}).tensor_at("b", {8}, 0, std::string(32, 'x'), 32)),
+              HasSubstr("two tensors overlap (b): expected an offset of at least 64, where a ends, found 32"));
   EXPECT_THAT(refusal(GgufWriter().floats("a", {8}).tensor_at("b", {8}, 0, "", 0)), HasSubstr("two tensors overlap"));
 }
 
 TEST(GgufFile, EveryTruncationIsRefused) {
-  const std::string bytes = with_scalars().strings("words", {"alpha", "beta"}).floats("a", {16, 2}).tensor("q", {32, 4}, 8, std::string(136, '\x01')).floats("z", {8}).bytes();
+  const std::string bytes = with_scalars()
+                                .strings("words", {"alpha", "beta"})
+                                .floats("a", {16, 2})
+                                .tensor("q", {32, 4}, 8, std::string(136, '\x01'))
+                                .floats("z", {8})
+                                .bytes();
   ASSERT_TRUE(Parsed(bytes).file.ok());
   for (size_t length = 0; length < bytes.size(); ++length) {
     const Parsed parsed(bytes.substr(0, length));

@@ -20,13 +20,16 @@ Result<std::vector<float>> factors(const GgufFile& file, const char* name, int64
   const GgufTensor* tensor = file.find_tensor(name);
   if (tensor == nullptr) return std::vector<float>();
   if (tensor->shape != std::vector<int64_t>{pairs}) {
-    return Status::error(Code::invalid_data, "a tensor has the wrong shape", {file.path(), name, shape_text({pairs}), shape_text(tensor->shape)});
+    return Status::error(Code::invalid_data, "a tensor has the wrong shape",
+                         {file.path(), name, shape_text({pairs}), shape_text(tensor->shape)});
   }
   PTERON_ASSIGN(const ConstantPtr source, file.source(*tensor));
   std::vector<float> values(static_cast<size_t>(pairs));
   PTERON_TRY(source->read_rows_f32(0, pairs, values.data()));
   for (float value : values) {
-    if (!(value > 0) || std::isinf(value)) return Status::error(Code::invalid_data, "a rotary factor is not positive", {file.path(), name, "positive numbers", std::to_string(value)});
+    if (!(value > 0) || std::isinf(value))
+      return Status::error(Code::invalid_data, "a rotary factor is not positive",
+                           {file.path(), name, "positive numbers", std::to_string(value)});
   }
   return values;
 }
@@ -62,8 +65,12 @@ Result<json> scaling_from_keys(const GgufFile& file, const std::string& prefix) 
   }
   const std::string kind = type.value_or("linear");
   if (kind == "none" || kind == "longrope" || (kind == "linear" && factor.value_or(1.0) == 1.0)) return json();
-  if (kind != "linear" && kind != "yarn") return Status::error(Code::unsupported, "unknown rope scaling", {file.path(), prefix + "scaling.type", "none, linear, yarn or longrope", kind});
-  if (!factor || !(*factor > 0) || std::isinf(*factor)) return Status::error(Code::invalid_data, "a rope scaling without factor", {file.path(), prefix + "scaling.factor", "a positive number", factor ? std::to_string(*factor) : "nothing"});
+  if (kind != "linear" && kind != "yarn")
+    return Status::error(Code::unsupported, "unknown rope scaling",
+                         {file.path(), prefix + "scaling.type", "none, linear, yarn or longrope", kind});
+  if (!factor || !(*factor > 0) || std::isinf(*factor))
+    return Status::error(Code::invalid_data, "a rope scaling without factor",
+                         {file.path(), prefix + "scaling.factor", "a positive number", factor ? std::to_string(*factor) : "nothing"});
   json scaling = {{"rope_type", kind}, {"factor", *factor}};
   if (kind == "linear") return scaling;
   PTERON_ASSIGN(const std::optional<int64_t> original, file.integer(prefix + "scaling.original_context_length"));
@@ -83,10 +90,14 @@ Status write_rope(const GgufFile& file, const GgufArchitecture& architecture, co
   PTERON_ASSIGN(const std::optional<int64_t> dimensions, file.integer(prefix + "dimension_count"));
   const int64_t rotated = dimensions.value_or(heads.dim);
   if (rotated < 0 || rotated > heads.dim || rotated % 2 != 0) {
-    return Status::error(Code::invalid_data, "a metadata value is out of range", {file.path(), prefix + "dimension_count", "an even number up to " + std::to_string(heads.dim), std::to_string(rotated)});
+    return Status::error(
+        Code::invalid_data, "a metadata value is out of range",
+        {file.path(), prefix + "dimension_count", "an even number up to " + std::to_string(heads.dim), std::to_string(rotated)});
   }
   const double theta = base.value_or(kDefaultBase);
-  if (!(theta > 0) || std::isinf(theta)) return Status::error(Code::invalid_data, "a metadata value is out of range", {file.path(), prefix + "freq_base", "a positive number", std::to_string(theta)});
+  if (!(theta > 0) || std::isinf(theta))
+    return Status::error(Code::invalid_data, "a metadata value is out of range",
+                         {file.path(), prefix + "freq_base", "a positive number", std::to_string(theta)});
   config["rope_theta"] = theta;
   config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(heads.dim);
 
@@ -99,7 +110,11 @@ Status write_rope(const GgufFile& file, const GgufArchitecture& architecture, co
     PTERON_ASSIGN(const std::optional<double> magnitude, file.number(prefix + "scaling.attn_factor"));
     if (magnitude) scaling["attention_factor"] = *magnitude;
   } else if (!llama3.empty() && is_llama3(llama3, theta)) {
-    scaling = {{"rope_type", "llama3"}, {"factor", llama3.back()}, {"low_freq_factor", kLlama3Low}, {"high_freq_factor", kLlama3High}, {"original_max_position_embeddings", kLlama3Context}};
+    scaling = {{"rope_type", "llama3"},
+               {"factor", llama3.back()},
+               {"low_freq_factor", kLlama3Low},
+               {"high_freq_factor", kLlama3High},
+               {"original_max_position_embeddings", kLlama3Context}};
   } else if (!llama3.empty()) {
     scaling = longrope(llama3, llama3);
     scaling["attention_factor"] = 1.0;

@@ -34,7 +34,8 @@ GgufWriter with_factors(GgufWriter writer, const std::string& name, const std::v
 TEST(GgufRope, DefaultsAndPartialRotation) {
   EXPECT_EQ(rope(llama()).value(), json::parse(R"({"rope_theta": 10000.0, "partial_rotary_factor": 1.0, "rope_scaling": null})"));
   EXPECT_EQ((*rope(llama().u32("llama.rope.dimension_count", 6)))["partial_rotary_factor"], 0.75);
-  for (const uint32_t wrong : {10u, 3u}) EXPECT_THAT(rope(llama().u32("llama.rope.dimension_count", wrong)).status().message(), HasSubstr("llama.rope.dimension_count"));
+  for (const uint32_t wrong : {10u, 3u})
+    EXPECT_THAT(rope(llama().u32("llama.rope.dimension_count", wrong)).status().message(), HasSubstr("llama.rope.dimension_count"));
   for (const float wrong : {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_THAT(rope(llama().f32("llama.rope.freq_base", wrong)).status().message(), HasSubstr("llama.rope.freq_base"));
   }
@@ -51,10 +52,15 @@ TEST(GgufRope, LinearScaling) {
 }
 
 TEST(GgufRope, YarnScaling) {
-  GgufWriter writer = llama().string("llama.rope.scaling.type", "yarn").f32("llama.rope.scaling.factor", 4).u32("llama.rope.scaling.original_context_length", 4096);
-  EXPECT_EQ((*rope(writer))["rope_scaling"], json::parse(R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096})"));
+  GgufWriter writer = llama()
+                          .string("llama.rope.scaling.type", "yarn")
+                          .f32("llama.rope.scaling.factor", 4)
+                          .u32("llama.rope.scaling.original_context_length", 4096);
+  EXPECT_EQ((*rope(writer))["rope_scaling"],
+            json::parse(R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096})"));
   EXPECT_EQ((*rope(writer.f32("llama.rope.scaling.yarn_beta_fast", 16)))["rope_scaling"]["beta_fast"], 16.0);
-  EXPECT_THAT(rope(llama().string("llama.rope.scaling.type", "yarn")).status().message(), HasSubstr("llama.rope.scaling.factor): expected a positive number, found nothing"));
+  EXPECT_THAT(rope(llama().string("llama.rope.scaling.type", "yarn")).status().message(),
+              HasSubstr("llama.rope.scaling.factor): expected a positive number, found nothing"));
 }
 
 // The factors of Llama 3 for base 500000, 8 dimensions, factor 8: wavelengths 6, 167, 4443 and 118142 against 2048 and 8192.
@@ -62,22 +68,32 @@ TEST(GgufRope, Llama3FactorsAreRecognised) {
   const double wavelength = 2 * M_PI * std::pow(500000.0, 0.5), smooth = (8192 / wavelength - 1) / 3;
   const float middle = static_cast<float>(1 / ((1 - smooth) / 8 + smooth));
   const json config = rope(with_factors(llama().f32("llama.rope.freq_base", 500000), "rope_freqs.weight", {1, 1, middle, 8})).value();
-  EXPECT_EQ(config["rope_scaling"], json::parse(R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192.0})"));
+  EXPECT_EQ(
+      config["rope_scaling"],
+      json::parse(
+          R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192.0})"));
 }
 
 TEST(GgufRope, OtherFactorsBecomeALongRopeOfOneList) {
   const json config = rope(with_factors(llama().f32("llama.rope.freq_base", 500000), "rope_freqs.weight", {1, 1, 2, 8})).value();
-  EXPECT_EQ(config["rope_scaling"], json::parse(R"({"rope_type": "longrope", "short_factor": [1.0, 1.0, 2.0, 8.0], "long_factor": [1.0, 1.0, 2.0, 8.0], "attention_factor": 1.0, "factor": 1.0})"));
+  EXPECT_EQ(
+      config["rope_scaling"],
+      json::parse(
+          R"({"rope_type": "longrope", "short_factor": [1.0, 1.0, 2.0, 8.0], "long_factor": [1.0, 1.0, 2.0, 8.0], "attention_factor": 1.0, "factor": 1.0})"));
 }
 
 TEST(GgufRope, PhiFactorLists) {
   GgufWriter writer = GgufWriter().string("general.architecture", "phi3").f32("phi3.rope.scaling.attn_factor", 1.19f);
   writer = with_factors(with_factors(writer, "rope_factors_short.weight", {1, 1, 1, 1}), "rope_factors_long.weight", {1, 2, 3, 4});
-  EXPECT_EQ((*rope(writer))["rope_scaling"], json::parse(R"({"rope_type": "longrope", "short_factor": [1.0, 1.0, 1.0, 1.0], "long_factor": [1.0, 2.0, 3.0, 4.0], "attention_factor": 1.19})"));
+  EXPECT_EQ(
+      (*rope(writer))["rope_scaling"],
+      json::parse(
+          R"({"rope_type": "longrope", "short_factor": [1.0, 1.0, 1.0, 1.0], "long_factor": [1.0, 2.0, 3.0, 4.0], "attention_factor": 1.19})"));
 }
 
 TEST(GgufRope, FactorTensorsAreChecked) {
-  EXPECT_THAT(rope(with_factors(llama(), "rope_freqs.weight", {1, 1, 1})).status().message(), HasSubstr("(rope_freqs.weight): expected [4], found [3]"));
+  EXPECT_THAT(rope(with_factors(llama(), "rope_freqs.weight", {1, 1, 1})).status().message(),
+              HasSubstr("(rope_freqs.weight): expected [4], found [3]"));
   EXPECT_THAT(rope(with_factors(llama(), "rope_freqs.weight", {1, 1, 0, 1})).status().message(), HasSubstr("positive numbers"));
   EXPECT_THAT(rope(with_factors(llama(), "rope_freqs.weight", {1, 1, 1, NAN})).status().message(), HasSubstr("positive numbers"));
 }

@@ -55,7 +55,8 @@ const GgufName* find_name(const GgufArchitecture& architecture, const std::strin
 
 Status check_row_count(const ConstantSource& source, int64_t expected) {
   if (!source.shape().empty() && source.shape()[0] == expected) return Status();
-  return Status::error(Code::invalid_data, "a tensor does not fit the attention heads", {"", "", std::to_string(expected) + " rows", "shape " + shape_text(source.shape())});
+  return Status::error(Code::invalid_data, "a tensor does not fit the attention heads",
+                       {"", "", std::to_string(expected) + " rows", "shape " + shape_text(source.shape())});
 }
 
 // Undoes the pairwise order: row i of a head was stored as row 2i, row i + D/2 as row 2i + 1.
@@ -100,8 +101,9 @@ class Importer {
     }
     const GgufName* name = find_name(architecture_, parts.pattern);
     if (name == nullptr || (parts.suffix != ".weight" && parts.suffix != ".bias")) {
-      return Status::error(Code::unsupported, "a tensor that the architecture does not have",
-                           {file_.path(), tensor.name, "the tensors of " + std::string(architecture_.name), "shape " + shape_text(tensor.shape)});
+      return Status::error(
+          Code::unsupported, "a tensor that the architecture does not have",
+          {file_.path(), tensor.name, "the tensors of " + std::string(architecture_.name), "shape " + shape_text(tensor.shape)});
     }
     PTERON_ASSIGN(ConstantPtr source, file_.source(tensor));
     const std::string target = fill(name->hf, parts.layer);
@@ -119,15 +121,18 @@ class Importer {
       case GgufLayout::query_pairs: return halves_from_pairs(std::move(source), heads_.query, heads_.dim);
       case GgufLayout::key_pairs: return halves_from_pairs(std::move(source), heads_.key, heads_.dim);
       case GgufLayout::grouped_qkv: return grouped_from_blocks(std::move(source), heads_);
-      case GgufLayout::transposed: return source->shape().size() == 2 ? transpose(std::move(source)) : Result<ConstantPtr>(std::move(source));
-      case GgufLayout::same: case GgufLayout::head_vectors: break;
+      case GgufLayout::transposed:
+        return source->shape().size() == 2 ? transpose(std::move(source)) : Result<ConstantPtr>(std::move(source));
+      case GgufLayout::same:
+      case GgufLayout::head_vectors: break;
     }
     return source;
   }
 
   Status add_head_vectors(const std::string& pattern, const std::string& suffix, const std::string& stored, const ConstantPtr& source) {
     if (source->shape().size() != 2) {
-      return Status::error(Code::invalid_data, "a tensor has the wrong rank", {file_.path(), stored, "two dimensions, one vector a head", shape_text(source->shape())});
+      return Status::error(Code::invalid_data, "a tensor has the wrong rank",
+                           {file_.path(), stored, "two dimensions, one vector a head", shape_text(source->shape())});
     }
     for (int64_t head = 0; head < source->shape()[0]; ++head) {
       PTERON_ASSIGN(ConstantPtr vector, row_vector(source, head));

@@ -52,10 +52,14 @@ Status templates_from(const json& config, const std::string& file, Checkpoint& o
     out.chat_template = found->get<std::string>();
     return Status();
   }
-  if (!found->is_array()) return Status::error(Code::invalid_data, "a malformed chat template", {file, "chat_template", "a string or a list", json_kind(*found)});
+  if (!found->is_array())
+    return Status::error(Code::invalid_data, "a malformed chat template", {file, "chat_template", "a string or a list", json_kind(*found)});
   for (const json& item : *found) {
-    const bool good = item.is_object() && item.contains("name") && item["name"].is_string() && item.contains("template") && item["template"].is_string();
-    if (!good) return Status::error(Code::invalid_data, "a malformed chat template", {file, "chat_template", "objects with name and template", json_kind(item)});
+    const bool good =
+        item.is_object() && item.contains("name") && item["name"].is_string() && item.contains("template") && item["template"].is_string();
+    if (!good)
+      return Status::error(Code::invalid_data, "a malformed chat template",
+                           {file, "chat_template", "objects with name and template", json_kind(item)});
     if (item["name"] == "default") {
       out.chat_template = item["template"].get<std::string>();
     } else {
@@ -110,7 +114,8 @@ std::string name_of(const std::string& folder) {
 Status no_config(const std::string& folder) {
   std::error_code error;
   const bool empty = fs::is_empty(folder, error);
-  return Status::error(Code::not_found, "no checkpoint in the folder", {folder, "", "config.json", !error && empty ? "an empty folder" : "no such file"});
+  return Status::error(Code::not_found, "no checkpoint in the folder",
+                       {folder, "", "config.json", !error && empty ? "an empty folder" : "no such file"});
 }
 
 }  // namespace

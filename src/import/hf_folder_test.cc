@@ -8,12 +8,12 @@
 namespace pteron::importer {
 namespace {
 
-using testing::safetensors;
-using testing::TempFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using testing::safetensors;
+using testing::TempFolder;
 
 class HfFolder : public ::testing::Test {
  protected:
@@ -73,7 +73,8 @@ TEST_F(HfFolder, ALicenceIsOnlyTakenFromTheFrontMatter) {
 }
 
 TEST_F(HfFolder, TemplatesComeInThreeForms) {
-  folder_.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "T"}, {"name": "default", "template": "D"}]})");
+  folder_.write("tokenizer_config.json",
+                R"({"chat_template": [{"name": "tool_use", "template": "T"}, {"name": "default", "template": "D"}]})");
   EXPECT_EQ(open()->chat_template, "D");
   EXPECT_THAT(open()->named_chat_templates, ElementsAre(Pair("tool_use", "T")));
   folder_.write("chat_template.jinja", "J");
@@ -91,14 +92,16 @@ TEST_F(HfFolder, ATemplateOfAProcessorCounts) {
 }
 
 TEST_F(HfFolder, MalformedTemplatesAreNamed) {
-  for (const char* text : {R"({"chat_template": 1})", R"({"chat_template": [1]})", R"({"chat_template": [{"name": "x"}]})", R"({"chat_template": [{"name": 1, "template": "x"}]})"}) {
+  for (const char* text : {R"({"chat_template": 1})", R"({"chat_template": [1]})", R"({"chat_template": [{"name": "x"}]})",
+                           R"({"chat_template": [{"name": 1, "template": "x"}]})"}) {
     folder_.write("tokenizer_config.json", text);
     EXPECT_THAT(refusal(), HasSubstr("tokenizer_config.json: chat_template)")) << text;
   }
 }
 
 TEST_F(HfFolder, MalformedFilesAreNamed) {
-  for (const char* name : {"generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"}) {
+  for (const char* name :
+       {"generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"}) {
     HfFolder::SetUp();
     for (const char* text : {"{", "[]", ""}) {
       folder_.write(name, text);

@@ -35,10 +35,12 @@ int nesting(std::string_view text) {
 
 Result<json> parse_json(std::string_view text) {
   if (text.size() > kMaxJsonBytes) {
-    return Status::error(Code::out_of_capacity, "JSON is too large", {"", "", "at most " + std::to_string(kMaxJsonBytes) + " bytes", std::to_string(text.size())});
+    return Status::error(Code::out_of_capacity, "JSON is too large",
+                         {"", "", "at most " + std::to_string(kMaxJsonBytes) + " bytes", std::to_string(text.size())});
   }
   if (const int depth = nesting(text); depth > kMaxJsonDepth) {
-    return Status::error(Code::out_of_capacity, "JSON is nested too deeply", {"", "", "at most " + std::to_string(kMaxJsonDepth) + " levels", std::to_string(depth)});
+    return Status::error(Code::out_of_capacity, "JSON is nested too deeply",
+                         {"", "", "at most " + std::to_string(kMaxJsonDepth) + " levels", std::to_string(depth)});
   }
   std::vector<std::set<std::string>> keys;
   std::string duplicate;

@@ -19,11 +19,13 @@ TEST(JsonText, ParsesValues) {
 
 TEST(JsonText, EveryTruncationIsAnError) {
   const std::string text = R"({"a": [1, 2.5, "x"], "b": {"c": true}})";
-  for (size_t length = 0; length < text.size(); ++length) EXPECT_EQ(parse_json(text.substr(0, length)).code(), Code::invalid_data) << length;
+  for (size_t length = 0; length < text.size(); ++length)
+    EXPECT_EQ(parse_json(text.substr(0, length)).code(), Code::invalid_data) << length;
 }
 
 TEST(JsonText, RefusesWhatIsNotJson) {
-  for (const char* text : {"", "{", "nul", "{'a': 1}", "[1,]", "{} x", "\"\xff\"", "{\"a\": NaN}", "1e999"}) EXPECT_EQ(parse_json(text).code(), Code::invalid_data) << text;
+  for (const char* text : {"", "{", "nul", "{'a': 1}", "[1,]", "{} x", "\"\xff\"", "{\"a\": NaN}", "1e999"})
+    EXPECT_EQ(parse_json(text).code(), Code::invalid_data) << text;
   EXPECT_THAT(parse_json("[1, x]").status().message(), HasSubstr("byte 5"));
 }
 

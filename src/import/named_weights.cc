@@ -5,7 +5,8 @@ namespace pteron::importer {
 Status NamedWeights::add(const std::string& name, ConstantPtr source, const std::string& file) {
   const auto [entry, fresh] = entries_.try_emplace(name, Entry{std::move(source), file});
   if (fresh) return Status();
-  return Status::error(Code::invalid_data, "a tensor is there twice", {file, name, "one tensor of that name", "another one in " + entry->second.file});
+  return Status::error(Code::invalid_data, "a tensor is there twice",
+                       {file, name, "one tensor of that name", "another one in " + entry->second.file});
 }
 
 ConstantPtr NamedWeights::find(const std::string& name) const {

@@ -28,9 +28,10 @@ struct DtypeName {
   ScalarType dtype;
 };
 constexpr std::array kDtypes = {
-    DtypeName{"F64", ScalarType::Double}, DtypeName{"F32", ScalarType::Float},  DtypeName{"F16", ScalarType::Half},   DtypeName{"BF16", ScalarType::BFloat16},
-    DtypeName{"I64", ScalarType::Long},   DtypeName{"I32", ScalarType::Int},    DtypeName{"I16", ScalarType::Short},  DtypeName{"I8", ScalarType::Char},
-    DtypeName{"U64", ScalarType::UInt64}, DtypeName{"U32", ScalarType::UInt32}, DtypeName{"U16", ScalarType::UInt16}, DtypeName{"U8", ScalarType::Byte},
+    DtypeName{"F64", ScalarType::Double},    DtypeName{"F32", ScalarType::Float},  DtypeName{"F16", ScalarType::Half},
+    DtypeName{"BF16", ScalarType::BFloat16}, DtypeName{"I64", ScalarType::Long},   DtypeName{"I32", ScalarType::Int},
+    DtypeName{"I16", ScalarType::Short},     DtypeName{"I8", ScalarType::Char},    DtypeName{"U64", ScalarType::UInt64},
+    DtypeName{"U32", ScalarType::UInt32},    DtypeName{"U16", ScalarType::UInt16}, DtypeName{"U8", ScalarType::Byte},
     DtypeName{"BOOL", ScalarType::Bool},
 };
 
@@ -58,7 +59,8 @@ Result<std::vector<uint64_t>> unsigned_list(const json& entry, const char* field
   if (list == entry.end() || !list->is_array()) return wrong_field(field, "a list", list == entry.end() ? "nothing" : json_kind(*list));
   std::vector<uint64_t> numbers;
   for (const json& item : *list) {
-    if (!item.is_number_unsigned()) return wrong_field(field, "non-negative integers", item.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 40));
+    if (!item.is_number_unsigned())
+      return wrong_field(field, "non-negative integers", item.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 40));
     numbers.push_back(item.get<uint64_t>());
   }
   return numbers;
@@ -67,7 +69,8 @@ Result<std::vector<uint64_t>> unsigned_list(const json& entry, const char* field
 Result<ConstantPtr> parse_entry(const json& entry, ByteSpan data, const std::shared_ptr<const FileBytes>& file, Extent& extent) {
   if (!entry.is_object()) return wrong_field("", "an object", json_kind(entry));
   const auto dtype_field = entry.find("dtype");
-  if (dtype_field == entry.end() || !dtype_field->is_string()) return wrong_field("dtype", "a string", dtype_field == entry.end() ? "nothing" : json_kind(*dtype_field));
+  if (dtype_field == entry.end() || !dtype_field->is_string())
+    return wrong_field("dtype", "a string", dtype_field == entry.end() ? "nothing" : json_kind(*dtype_field));
   PTERON_ASSIGN(const ScalarType dtype, dtype_of(dtype_field->get<std::string>()));
   PTERON_ASSIGN(const std::vector<uint64_t> sizes, unsigned_list(entry, "shape"));
   std::vector<int64_t> shape;
@@ -87,32 +90,39 @@ Result<ConstantPtr> parse_entry(const json& entry, ByteSpan data, const std::sha
 }
 
 Status check_extents(std::vector<Extent>& extents, uint64_t data_size) {
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name); });
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name); });
   uint64_t position = 0;
   std::string previous = "the header";
   for (const Extent& extent : extents) {
     if (extent.begin != position) {
       return Status::error(Code::invalid_data, extent.begin < position ? "two tensors overlap" : "a hole between tensors",
-                           {"", extent.name, "to begin at byte " + std::to_string(position) + ", where " + previous + " ends", std::to_string(extent.begin)});
+                           {"", extent.name, "to begin at byte " + std::to_string(position) + ", where " + previous + " ends",
+                            std::to_string(extent.begin)});
     }
     position = extent.end;
     previous = extent.name;
   }
   if (position == data_size) return Status();
-  return Status::error(Code::invalid_data, "bytes after the last tensor", {"", "", std::to_string(position) + " bytes of data", std::to_string(data_size)});
+  return Status::error(Code::invalid_data, "bytes after the last tensor",
+                       {"", "", std::to_string(position) + " bytes of data", std::to_string(data_size)});
 }
 
 Result<std::vector<SafetensorsEntry>> parse(const std::shared_ptr<const FileBytes>& file) {
   const ByteSpan bytes = file->bytes();
-  if (bytes.size() < 8) return Status::error(Code::invalid_data, "no safetensors file", {"", "header size", "8 bytes", std::to_string(bytes.size()) + " bytes in the file"});
+  if (bytes.size() < 8)
+    return Status::error(Code::invalid_data, "no safetensors file",
+                         {"", "header size", "8 bytes", std::to_string(bytes.size()) + " bytes in the file"});
   const auto header_size = load_unaligned<uint64_t>(bytes.data());
   if (header_size > bytes.size() - 8 || header_size > kMaxJsonBytes) {
-    return Status::error(Code::invalid_data, "no safetensors file, or a truncated one",
-                         {"", "header size", "at most " + std::to_string(std::min<uint64_t>(bytes.size() - 8, kMaxJsonBytes)), std::to_string(header_size)});
+    return Status::error(
+        Code::invalid_data, "no safetensors file, or a truncated one",
+        {"", "header size", "at most " + std::to_string(std::min<uint64_t>(bytes.size() - 8, kMaxJsonBytes)), std::to_string(header_size)});
   }
   Result<json> header = parse_json(as_text(bytes.subspan(8, header_size)));
   if (!header.ok()) return std::move(header).status().in_field("header");
-  if (!header->is_object()) return Status::error(Code::invalid_data, "malformed safetensors header", {"", "header", "an object", json_kind(*header)});
+  if (!header->is_object())
+    return Status::error(Code::invalid_data, "malformed safetensors header", {"", "header", "an object", json_kind(*header)});
 
   const ByteSpan data = bytes.subspan(8 + header_size);
   std::vector<SafetensorsEntry> entries;
@@ -134,20 +144,26 @@ Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   PTERON_ASSIGN(const json index, read_json_object(path));
   const auto weights = index.find("weight_map");
   if (weights == index.end() || !weights->is_object() || weights->empty()) {
-    return Status::error(Code::invalid_data, "malformed shard index", {path, "weight_map", "an object with file names by tensor", weights == index.end() ? "nothing" : json_kind(*weights)});
+    return Status::error(
+        Code::invalid_data, "malformed shard index",
+        {path, "weight_map", "an object with file names by tensor", weights == index.end() ? "nothing" : json_kind(*weights)});
   }
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : weights->items()) {
-    const bool plain = file.is_string() && !file.get_ref<const std::string&>().empty() && fs::path(file.get<std::string>()).filename() == file.get<std::string>();
+    const bool plain = file.is_string() && !file.get_ref<const std::string&>().empty() &&
+                       fs::path(file.get<std::string>()).filename() == file.get<std::string>();
     if (!plain || file == ".." || file == ".") {
-      return Status::error(Code::invalid_data, "malformed shard index", {path, "weight_map." + tensor, "a file name without folders", file.is_string() ? file.get<std::string>() : json_kind(file)});
+      return Status::error(
+          Code::invalid_data, "malformed shard index",
+          {path, "weight_map." + tensor, "a file name without folders", file.is_string() ? file.get<std::string>() : json_kind(file)});
     }
     files[tensor] = file.get<std::string>();
   }
   return files;
 }
 
-Result<std::shared_ptr<const WeightSource>> open_shards(const std::string& folder, const std::string& index_path, std::vector<std::string>& files) {
+Result<std::shared_ptr<const WeightSource>> open_shards(const std::string& folder, const std::string& index_path,
+                                                        std::vector<std::string>& files) {
   using Files = std::map<std::string, std::string>;
   PTERON_ASSIGN(const Files index, read_index(index_path));
   files.push_back(index_path);
@@ -157,16 +173,20 @@ Result<std::shared_ptr<const WeightSource>> open_shards(const std::string& folde
   for (const std::string& shard : shards) {
     const std::string path = (fs::path(folder) / shard).string();
     std::error_code ignored;
-    if (!fs::exists(path, ignored)) return Status::error(Code::not_found, "a shard is missing", {path, "", "the file that " + std::string(kIndexName) + " names", "nothing"});
+    if (!fs::exists(path, ignored))
+      return Status::error(Code::not_found, "a shard is missing",
+                           {path, "", "the file that " + std::string(kIndexName) + " names", "nothing"});
     PTERON_ASSIGN(const std::vector<SafetensorsEntry> entries, open_safetensors(path));
     for (const SafetensorsEntry& entry : entries) PTERON_TRY(weights->add(entry.name, entry.source, path));
     files.push_back(path);
   }
   for (const auto& [tensor, shard] : index) {
     const std::string path = (fs::path(folder) / shard).string();
-    if (weights->find(tensor) == nullptr) return Status::error(Code::invalid_data, "a tensor of the index is missing", {index_path, tensor, "in " + path, "no such tensor"});
+    if (weights->find(tensor) == nullptr)
+      return Status::error(Code::invalid_data, "a tensor of the index is missing", {index_path, tensor, "in " + path, "no such tensor"});
     if (weights->location(tensor) != path) {
-      return Status::error(Code::invalid_data, "a tensor is in another shard than the index says", {index_path, tensor, path, weights->location(tensor)});
+      return Status::error(Code::invalid_data, "a tensor is in another shard than the index says",
+                           {index_path, tensor, path, weights->location(tensor)});
     }
   }
   return std::shared_ptr<const WeightSource>(std::move(weights));
@@ -180,12 +200,16 @@ Status no_weights(const std::string& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     empty = false;
     const std::string name = it->path().filename().string(), extension = it->path().extension().string();
-    if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".safetensors" || extension == ".gguf" || extension == ".h5") {
+    if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".safetensors" || extension == ".gguf" ||
+        extension == ".h5") {
       if (found.empty() || name < found) found = name;
     }
   }
   return Status::error(Code::not_found, "no weights in the checkpoint",
-                       {folder, "", "model.safetensors or " + std::string(kIndexName), empty ? "an empty folder" : found.empty() ? "neither" : "only " + found});
+                       {folder, "", "model.safetensors or " + std::string(kIndexName),
+                        empty           ? "an empty folder"
+                        : found.empty() ? "neither"
+                                        : "only " + found});
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 namespace pteron::importer {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::raw_floats;
 using testing::safetensors;
 using testing::streamed_floats;
 using testing::TempFolder;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Result<std::vector<SafetensorsEntry>> parse(const std::string& bytes) { return parse_safetensors(FileBytes::borrow(as_bytes(bytes))); }
 
@@ -29,8 +29,9 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
 }
 
 TEST(Safetensors, ReadsTensorsInPlace) {
-  const std::string bytes = safetensors(R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2,2],"data_offsets":[4,20]},"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}  )",
-                                        std::string("\x00\x3c\x00\xc0", 4) + raw_floats({1, 2, 3, 4}));
+  const std::string bytes = safetensors(
+      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2,2],"data_offsets":[4,20]},"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}  )",
+      std::string("\x00\x3c\x00\xc0", 4) + raw_floats({1, 2, 3, 4}));
   const auto entries = parse(bytes);
   ASSERT_TRUE(entries.ok()) << entries.status().message();
   ASSERT_EQ(entries->size(), 2u);
@@ -44,16 +45,30 @@ TEST(Safetensors, ReadsTensorsInPlace) {
 }
 
 TEST(Safetensors, ScalarsAndEmptyTensorsAreFine) {
-  const std::string bytes = safetensors(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[0,3],"data_offsets":[4,4]}})", raw_floats({5}));
+  const std::string bytes = safetensors(
+      R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[0,3],"data_offsets":[4,4]}})", raw_floats({5}));
   const auto entries = parse(bytes);
   ASSERT_TRUE(entries.ok()) << entries.status().message();
   EXPECT_THAT(streamed_floats(*(*entries)[0].source), ElementsAre(5));
 }
 
 TEST(Safetensors, EveryFloatAndIntegerTypeIsRead) {
-  for (const auto& [name, size] : std::vector<std::pair<std::string, int>>{{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I16", 2}, {"I8", 1}, {"U64", 8},
-                                                                           {"U32", 4}, {"U16", 2}, {"U8", 1}, {"BOOL", 1}}) {
-    EXPECT_TRUE(parse(safetensors(one(name, "[3]", "[0," + std::to_string(3 * size) + "]"), std::string(static_cast<size_t>(3 * size), '\0'))).ok()) << name;
+  for (const auto& [name, size] : std::vector<std::pair<std::string, int>>{{"F64", 8},
+                                                                           {"F32", 4},
+                                                                           {"F16", 2},
+                                                                           {"BF16", 2},
+                                                                           {"I64", 8},
+                                                                           {"I32", 4},
+                                                                           {"I16", 2},
+                                                                           {"I8", 1},
+                                                                           {"U64", 8},
+                                                                           {"U32", 4},
+                                                                           {"U16", 2},
+                                                                           {"U8", 1},
+                                                                           {"BOOL", 1}}) {
+    EXPECT_TRUE(
+        parse(safetensors(one(name, "[3]", "[0," + std::to_string(3 * size) + "]"), std::string(static_cast<size_t>(3 * size), '\0'))).ok())
+        << name;
   }
 }
 
@@ -76,8 +91,10 @@ TEST(Safetensors, HeaderSizesAreChecked) {
 
 TEST(Safetensors, FieldsAreChecked) {
   EXPECT_THAT(refusal(safetensors(R"({"w":1})")), HasSubstr("(w): expected an object, found number"));
-  EXPECT_THAT(refusal(safetensors(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", "1234")), HasSubstr("(w.dtype): expected a string, found nothing"));
-  EXPECT_THAT(refusal(safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234")), HasSubstr("(w.shape): expected a list, found nothing"));
+  EXPECT_THAT(refusal(safetensors(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", "1234")),
+              HasSubstr("(w.dtype): expected a string, found nothing"));
+  EXPECT_THAT(refusal(safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234")),
+              HasSubstr("(w.shape): expected a list, found nothing"));
   EXPECT_THAT(refusal(safetensors(one("F32", "[-1]", "[0,4]"), "1234")), HasSubstr("(w.shape): expected non-negative integers, found -1"));
   EXPECT_THAT(refusal(safetensors(one("F32", "[1.5]", "[0,4]"), "1234")), HasSubstr("w.shape"));
   EXPECT_THAT(refusal(safetensors(one("F32", "[18446744073709551615]", "[0,4]"), "1234")), HasSubstr("w.shape"));
@@ -100,13 +117,16 @@ TEST(Safetensors, OverlapsAndHolesAreRefused) {
   };
   EXPECT_TRUE(parse(safetensors(two("[4,8]", "[0,4]"), "12345678")).ok());
   EXPECT_THAT(refusal(safetensors(two("[0,4]", "[0,4]"), "1234")), HasSubstr("two tensors overlap (b)"));
-  EXPECT_THAT(refusal(safetensors(two("[0,4]", "[2,6]"), "123456")), HasSubstr("two tensors overlap (b): expected to begin at byte 4, where a ends, found 2"));
+  EXPECT_THAT(refusal(safetensors(two("[0,4]", "[2,6]"), "123456")),
+              HasSubstr("two tensors overlap (b): expected to begin at byte 4, where a ends, found 2"));
   EXPECT_THAT(refusal(safetensors(two("[0,4]", "[5,9]"), "123456789")), HasSubstr("a hole between tensors (b)"));
   EXPECT_THAT(refusal(safetensors(two("[0,4]", "[4,8]"), "123456789")), HasSubstr("bytes after the last tensor"));
 }
 
 TEST(Safetensors, EveryTruncationIsRefused) {
-  const std::string bytes = safetensors(R"({"a":{"dtype":"F32","shape":[100],"data_offsets":[0,400]},"b":{"dtype":"F32","shape":[10],"data_offsets":[400,440]}})", raw_floats(testing::counting(110)));
+  const std::string bytes =
+      safetensors(R"({"a":{"dtype":"F32","shape":[100],"data_offsets":[0,400]},"b":{"dtype":"F32","shape":[10],"data_offsets":[400,440]}})",
+                  raw_floats(testing::counting(110)));
   ASSERT_TRUE(parse(bytes).ok());
   for (size_t length = 0; length < bytes.size(); ++length) {
     const std::string part = bytes.substr(0, length);
@@ -123,7 +143,8 @@ class Shards : public ::testing::Test {
     index(R"({"metadata":{"total_size":8},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}})");
   }
   void shard(const std::string& file, const std::string& tensor) {
-    folder_.write(file, safetensors(R"({")" + tensor + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", raw_floats({static_cast<float>(tensor[0])})));
+    folder_.write(file, safetensors(R"({")" + tensor + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                                    raw_floats({static_cast<float>(tensor[0])})));
   }
   void index(const std::string& text) { folder_.write("model.safetensors.index.json", text); }
   Result<std::shared_ptr<const WeightSource>> open() {
@@ -172,12 +193,15 @@ TEST_F(Shards, ATensorInAnotherShardIsNamed) {
 
 TEST_F(Shards, ATensorInTwoShardsIsNamed) {
   shard("model-00002-of-00002.safetensors", "a");
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("a tensor is there twice"), HasSubstr("model-00002-of-00002.safetensors: a)"), HasSubstr("another one in " + folder_.file("model-00001-of-00002.safetensors"))));
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("a tensor is there twice"), HasSubstr("model-00002-of-00002.safetensors: a)"),
+                               HasSubstr("another one in " + folder_.file("model-00001-of-00002.safetensors"))));
 }
 
 TEST_F(Shards, AMalformedIndexIsAnError) {
-  for (const char* text : {"", "{", "[]", "{}", R"({"weight_map":[]})", R"({"weight_map":{}})", R"({"weight_map":{"a":1}})", R"({"weight_map":{"a":""}})", R"({"weight_map":{"a":"../x.safetensors"}})",
-                           R"({"weight_map":{"a":"/etc/passwd"}})", R"({"weight_map":{"a":".."}})", R"({"weight_map":{"a":"x","a":"x"}})"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"weight_map":[]})", R"({"weight_map":{}})", R"({"weight_map":{"a":1}})", R"({"weight_map":{"a":""}})",
+        R"({"weight_map":{"a":"../x.safetensors"}})", R"({"weight_map":{"a":"/etc/passwd"}})", R"({"weight_map":{"a":".."}})",
+        R"({"weight_map":{"a":"x","a":"x"}})"}) {
     index(text);
     EXPECT_THAT(refusal(), HasSubstr("model.safetensors.index.json")) << text;
   }
@@ -193,7 +217,8 @@ TEST(SafetensorsFolder, WithoutWeightsSaysWhatIsThere) {
   std::vector<std::string> files;
   EXPECT_THAT(open_safetensors_folder(folder.path(), files).status().message(), HasSubstr("found an empty folder"));
   folder.write("config.json", "{}");
-  EXPECT_THAT(open_safetensors_folder(folder.path(), files).status().message(), AllOf(HasSubstr(folder.path()), HasSubstr("expected model.safetensors or"), HasSubstr("found neither")));
+  EXPECT_THAT(open_safetensors_folder(folder.path(), files).status().message(),
+              AllOf(HasSubstr(folder.path()), HasSubstr("expected model.safetensors or"), HasSubstr("found neither")));
   folder.write("pytorch_model.bin", "x");
   EXPECT_THAT(open_safetensors_folder(folder.path(), files).status().message(), HasSubstr("only pytorch_model.bin"));
 }

@@ -47,7 +47,9 @@ std::string raw(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-inline std::string raw_floats(const std::vector<float>& values) { return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)); }
+inline std::string raw_floats(const std::vector<float>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+}
 
 // Counts up from `first`: values that say where they came from.
 inline std::vector<float> counting(size_t count, float first = 0) {
@@ -87,7 +89,8 @@ class GgufWriter {
   GgufWriter& tensor(const std::string& name, const std::vector<uint64_t>& sizes, uint32_t type, const std::string& bytes) {
     return tensor_at(name, sizes, type, bytes, data_.size());
   }
-  GgufWriter& tensor_at(const std::string& name, const std::vector<uint64_t>& sizes, uint32_t type, const std::string& bytes, uint64_t offset) {
+  GgufWriter& tensor_at(const std::string& name, const std::vector<uint64_t>& sizes, uint32_t type, const std::string& bytes,
+                        uint64_t offset) {
     tensors_ += text(name) + raw(static_cast<uint32_t>(sizes.size()));
     for (uint64_t size : sizes) tensors_ += raw(size);
     tensors_ += raw(type) + raw(offset);
@@ -103,7 +106,8 @@ class GgufWriter {
   }
 
   std::string bytes() const {
-    std::string head = raw(magic) + raw(version) + raw(tensor_count_ + tensor_count_lie) + raw(value_count_ + value_count_lie) + values_ + tensors_;
+    std::string head =
+        raw(magic) + raw(version) + raw(tensor_count_ + tensor_count_lie) + raw(value_count_ + value_count_lie) + values_ + tensors_;
     head.resize((head.size() + alignment - 1) / alignment * alignment, '\0');
     return head + data_;
   }
@@ -118,14 +122,20 @@ class GgufWriter {
 inline GgufWriter tiny_model(const std::string& architecture) {
   GgufWriter file;
   file.string("general.architecture", architecture);
-  for (const auto& [key, value] : std::vector<std::pair<std::string, uint32_t>>{
-           {"embedding_length", 8}, {"block_count", 2}, {"feed_forward_length", 16}, {"context_length", 64}, {"attention.head_count", 2}, {"attention.head_count_kv", 1}}) {
+  for (const auto& [key, value] : std::vector<std::pair<std::string, uint32_t>>{{"embedding_length", 8},
+                                                                                {"block_count", 2},
+                                                                                {"feed_forward_length", 16},
+                                                                                {"context_length", 64},
+                                                                                {"attention.head_count", 2},
+                                                                                {"attention.head_count_kv", 1}}) {
     file.u32(architecture + "." + key, value);
   }
   return file;
 }
 
-inline std::string safetensors(const std::string& header, const std::string& data = "") { return raw(uint64_t{header.size()}) + header + data; }
+inline std::string safetensors(const std::string& header, const std::string& data = "") {
+  return raw(uint64_t{header.size()}) + header + data;
+}
 
 // Everything that a source streams.
 inline std::vector<std::byte> streamed(const ConstantSource& source) {
