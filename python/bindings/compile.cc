@@ -34,7 +34,7 @@ py::object take(py::dict& options, const char* key) {
 
 template <class T>
 void take_into(py::dict& options, const char* key, T& target) {
-  if (const py::object value = take(options, key); !value.is_none()) target = value.cast<T>();
+  if (const py::object value = take(options, key); !value.is_none()) target = cast_option<T>(value, key);
 }
 
 std::string choice(py::dict& options, const char* key, const char* first, const char* second) {
@@ -45,17 +45,27 @@ std::string choice(py::dict& options, const char* key, const char* first, const 
   return name;
 }
 
-// Reports to Python about ten times a second, and carries an exception (Ctrl-C among them) out of the export.
+// Tells Python how far an export is. An exception (Ctrl-C among them) is kept until the export is over: frames without unwinding lie between.
 class Progress {
  public:
   explicit Progress(py::object callback) : callback_(std::move(callback)) {}
-  void operator()(std::string_view stage, uint64_t done, uint64_t total) {
+  void tell(std::string_view stage, uint64_t done, uint64_t total) {
     const py::gil_scoped_acquire held;
-    if (!callback_.is_none()) callback_(std::string(stage), done, total);
+    if (raised_) return;
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!callback_.is_none()) callback_(std::string(stage), done, total);
+    } catch (py::error_already_set& error) {
+      raised_.emplace(std::move(error));
+    }
+  }
+  void raise() {
+    if (raised_) throw std::move(*raised_);
   }
 
  private:
   py::object callback_;
+  std::optional<py::error_already_set> raised_;
 };
 
 std::string export_to(const std::string& source, const std::string& output, py::dict options) {
@@ -72,7 +82,7 @@ std::string export_to(const std::string& source, const std::string& output, py::
   if (const py::object dtype = take(options, "dtype"); !dtype.is_none()) request.dtype = float_type(dtype.cast<std::string>(), "dtype");
   if (const py::object dtype = take(options, "cache_dtype"); !dtype.is_none()) request.cache_dtype = float_type(dtype.cast<std::string>(), "cache_dtype");
   take_into(options, "context_length", request.context_length);
-  if (const py::object rows = take(options, "prefill_rows"); !rows.is_none()) request.prefill_rows = rows.cast<size_t>();
+  if (const py::object rows = take(options, "prefill_rows"); !rows.is_none()) request.prefill_rows = cast_option<size_t>(rows, "prefill_rows");
   if (choice(options, "mask_form", "additive", "boolean") == "boolean") request.mask_form = MaskForm::boolean;
   if (const std::string rows = choice(options, "logits_rows", "all", "selected"); !rows.empty()) request.logits_rows = rows == "all" ? LogitsRows::all : LogitsRows::selected;
   if (choice(options, "ids_dtype", "int64", "int32") == "int32") request.ids_dtype = ScalarType::Int;
@@ -91,12 +101,14 @@ std::string export_to(const std::string& source, const std::string& output, py::
     key.emplace(unwrap(PrivateKey::from_file(path.cast<std::string>(), ask)));
     request.key = &*key;
   }
-  request.progress = Progress(take(options, "progress"));
+  Progress progress(take(options, "progress"));
+  request.progress = [&progress](std::string_view stage, uint64_t done, uint64_t total) { progress.tell(stage, done, total); };
   for (const auto& [name, value] : options) throw py::type_error("export() got an unexpected keyword argument '" + py::str(name).cast<std::string>() + "'");
   Result<ExportReport> made = [&] {
     const py::gil_scoped_release released;
     return export_program(request);
   }();
+  progress.raise();
   return unwrap(std::move(made)).json;
 }
 

@@ -26,8 +26,9 @@ ScalarType dtype_of(const py::dtype& dtype) {
   if (kind == 'u') return size == 1 ? ScalarType::Byte : size == 2 ? ScalarType::UInt16 : size == 4 ? ScalarType::UInt32 : ScalarType::UInt64;
   if (kind == 'c' && size == 8) return ScalarType::ComplexFloat;
   if (kind == 'c' && size == 16) return ScalarType::ComplexDouble;
-  if (py::str(dtype).cast<std::string>() == "bfloat16") return ScalarType::BFloat16;
-  throw py::type_error("no tensor has elements of type " + py::str(dtype).cast<std::string>());
+  const auto name = py::str(py::handle(dtype)).cast<std::string>();
+  if (name == "bfloat16") return ScalarType::BFloat16;
+  throw py::type_error("no tensor has elements of type " + name);
 }
 
 py::dtype numpy_dtype(ScalarType type) {

@@ -25,6 +25,16 @@ T unwrap(Result<T> result) {
   return std::move(result).value();
 }
 
+// An option's value; raises TypeError with the option's name where it has another type.
+template <class T>
+T cast_option(const py::handle& value, const char* name) {
+  try {
+    return value.cast<T>();
+  } catch (const py::cast_error&) {
+    throw py::type_error(std::string(name) + " cannot be " + py::repr(value).cast<std::string>());
+  }
+}
+
 // The element type of a numpy dtype; raises TypeError for one that has none.
 ScalarType dtype_of(const py::dtype& dtype);
 // The numpy dtype of an element type; bfloat16 and other types that numpy lacks come as unsigned integers of their size.

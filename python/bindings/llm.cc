@@ -1,6 +1,8 @@
 // Engines, sessions, tokenizers, templates, samplers.
-#include <cstring>
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "pteron/llm.h"
@@ -9,13 +11,9 @@
 namespace pteron::python {
 namespace {
 
-using namespace py::literals;
-
-py::array logits_array(LogitsView logits) { return py::array_t<float>(static_cast<py::ssize_t>(logits.size()), logits.data()); }
-
 template <class T>
 void set_if_given(const py::dict& options, const char* key, T& target) {
-  if (options.contains(key) && !options[key].is_none()) target = options[key].cast<T>();
+  if (options.contains(key) && !options[key].is_none()) target = cast_option<T>(options[key], key);
 }
 
 void read_sampler(const py::dict& options, SamplerParams& sampler) {
@@ -29,7 +27,9 @@ void read_sampler(const py::dict& options, SamplerParams& sampler) {
   set_if_given(options, "frequency_penalty", sampler.frequency_penalty);
   set_if_given(options, "seed", sampler.seed);
   if (options.contains("logit_bias") && !options["logit_bias"].is_none()) {
-    for (const auto& [id, bias] : options["logit_bias"].cast<py::dict>()) sampler.logit_bias.emplace_back(id.cast<TokenId>(), bias.cast<double>());
+    for (const auto& [id, bias] : cast_option<py::dict>(options["logit_bias"], "logit_bias")) {
+      sampler.logit_bias.emplace_back(cast_option<TokenId>(id, "logit_bias"), cast_option<double>(bias, "logit_bias"));
+    }
   }
 }
 
@@ -40,12 +40,13 @@ GenerateOptions read_options(GenerateOptions options, const py::dict& given) {
   set_if_given(given, "stop", options.stop_strings);
   set_if_given(given, "stop_tokens", options.stop_tokens);
   set_if_given(given, "lookup", options.lookup);
+  set_if_given(given, "skip_special", options.skip_special);
   if (given.contains("logprobs") && !given["logprobs"].is_none()) {
     options.want_logprobs = true;
-    options.logprobs = given["logprobs"].cast<size_t>();
+    options.logprobs = cast_option<size_t>(given["logprobs"], "logprobs");
   }
-  if (given.contains("time_limit") && !given["time_limit"].is_none()) options.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given["time_limit"].cast<double>() * 1000));
-  if (given.contains("ignore_eos") && given["ignore_eos"].cast<bool>()) options.eos_tokens.clear();
+  if (double seconds = 0; set_if_given(given, "time_limit", seconds), seconds > 0) options.time_limit = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  if (bool ignore = false; set_if_given(given, "ignore_eos", ignore), ignore) options.eos_tokens.clear();
   return options;
 }
 
@@ -70,93 +71,159 @@ py::dict generation_dict(const Generation& made) {
   return out;
 }
 
-// A session; the engine behind it is kept alive by C++.
+// A session that several Python threads may hold: what they ask is done one after the other, without the GIL. While a generation hands out a piece of
+// text, others may look but not change anything. Nobody waits for the lock with the GIL, or the other way round.
 class PySession {
  public:
-  PySession(Session session, GenerateOptions defaults) : session_(std::move(session)), defaults_(std::move(defaults)) {}
+  PySession(Session session, GenerateOptions defaults, size_t vocab) : session_(std::move(session)), defaults_(std::move(defaults)), vocab_(vocab) {}
 
-  Session& get() { return session_; }
-
-  py::array append(const std::vector<TokenId>& ids) {
-    const Result<LogitsView> logits = [&] {
-      const py::gil_scoped_release released;
-      return session_.append(ids);
-    }();
-    check(logits.status());
-    return logits_array(*logits);
+  template <class Work>
+  auto look(Work work) {
+    const py::gil_scoped_release released;
+    const std::lock_guard lock(mutex_);
+    return work(session_);
   }
 
-  py::array append_rows(const std::vector<TokenId>& ids, size_t vocab) {
-    std::vector<float> rows;
+  template <class Work>
+  void change(Work work) {
     const Status status = [&] {
       const py::gil_scoped_release released;
-      return session_.append_rows(ids, [&](size_t, LogitsView logits) {
-        rows.insert(rows.end(), logits.begin(), logits.end());
-        return Status();
-      });
+      const std::lock_guard lock(mutex_);
+      return generating_ ? busy() : work(session_);
     }();
     check(status);
-    py::array_t<float> out({static_cast<py::ssize_t>(ids.size()), static_cast<py::ssize_t>(vocab)});
-    std::memcpy(out.mutable_data(), rows.data(), rows.size() * sizeof(float));
+  }
+
+  py::array append(const std::vector<TokenId>& ids) {
+    py::array_t<float> out(static_cast<py::ssize_t>(vocab_));
+    float* const to = out.mutable_data();
+    change([&](Session& session) {
+      const Result<LogitsView> logits = session.append(ids);
+      if (logits.ok()) std::copy_n(logits->begin(), std::min(vocab_, logits->size()), to);
+      return logits.status();
+    });
     return out;
   }
 
-  // `on_text(token or None, text)` is called for each step and may return False to stop. The GIL is held only for that.
+  py::array append_rows(const std::vector<TokenId>& ids) {
+    py::array_t<float> out({static_cast<py::ssize_t>(ids.size()), static_cast<py::ssize_t>(vocab_)});
+    float* const to = out.mutable_data();
+    change([&](Session& session) {
+      return session.append_rows(ids, [&](size_t row, LogitsView logits) {
+        std::copy_n(logits.begin(), std::min(vocab_, logits.size()), to + row * vocab_);
+        return Status();
+      });
+    });
+    return out;
+  }
+
+  // `on_text(token or None, text)` is called for each step and may return False to stop.
   py::dict generate(const py::dict& options, const py::object& on_text) {
     const GenerateOptions generate = read_options(defaults_, options);
-    std::optional<py::error_already_set> raised;
-    const Result<Generation> made = [&] {
+    Listener listener(on_text);
+    const Result<Generation> made = [&]() -> Result<Generation> {
       const py::gil_scoped_release released;
-      return session_.generate(generate, [&](const TokenEvent& event) {
-        if (on_text.is_none()) return Flow::go_on;
-        const py::gil_scoped_acquire held;
-        try {
-          if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-          const py::object token = event.token ? py::object(py::int_(*event.token)) : py::none();
-          const py::object answer = on_text(token, py::str(event.text.data(), event.text.size()));
-          return answer.is(py::bool_(false)) ? Flow::stop : Flow::go_on;
-        } catch (py::error_already_set& error) {
-          raised.emplace(std::move(error));
-          return Flow::stop;
-        }
+      std::unique_lock lock(mutex_);
+      if (generating_) return busy();
+      generating_ = true;
+      Result<Generation> result = session_.generate(generate, [&](const TokenEvent& event) {
+        lock.unlock();
+        const Flow flow = listener.hear(event);
+        lock.lock();
+        return flow;
       });
+      generating_ = false;
+      return result;
     }();
-    if (raised) throw std::move(*raised);
+    listener.raise();
     check(made.status());
     return generation_dict(*made);
   }
 
-  std::unique_ptr<PySession> fork() const { return std::make_unique<PySession>(unwrap(session_.fork()), defaults_); }
+  std::unique_ptr<PySession> fork() {
+    std::optional<Session> forked;
+    change([&](Session& session) {
+      Result<Session> result = session.fork();
+      if (result.ok()) forked.emplace(std::move(result).value());
+      return result.status();
+    });
+    return std::make_unique<PySession>(std::move(*forked), defaults_, vocab_);
+  }
+
+  void cancel() { session_.cancel(); }
+
+  // Arrays over the session's own memory, which keep it alive.
+  static py::dict caches(const py::object& self) {
+    py::dict out;
+    for (const CacheTensor& cache : self.cast<PySession&>().look([](const Session& session) { return session.caches(); })) {
+      out[py::make_tuple(cache.key ? "key" : "value", cache.layer)] = array_over(cache.tensor, self);
+    }
+    return out;
+  }
 
  private:
+  // What hears of each step, and of Ctrl-C where nothing else would.
+  class Listener {
+   public:
+    explicit Listener(const py::object& on_text) : on_text_(on_text), checked_(std::chrono::steady_clock::now()) {}
+
+    Flow hear(const TokenEvent& event) {
+      const auto now = std::chrono::steady_clock::now();
+      if (on_text_.is_none() && now - checked_ < std::chrono::milliseconds(50)) return Flow::go_on;
+      checked_ = now;
+      const py::gil_scoped_acquire held;
+      try {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        if (on_text_.is_none()) return Flow::go_on;
+        const py::object token = event.token ? py::object(py::int_(*event.token)) : py::none();
+        return on_text_(token, py::str(event.text.data(), event.text.size())).is(py::bool_(false)) ? Flow::stop : Flow::go_on;
+      } catch (py::error_already_set& error) {
+        raised_.emplace(std::move(error));
+        return Flow::stop;
+      }
+    }
+    void raise() {
+      if (raised_) throw std::move(*raised_);
+    }
+
+   private:
+    const py::object& on_text_;
+    std::chrono::steady_clock::time_point checked_;
+    std::optional<py::error_already_set> raised_;
+  };
+
+  static Status busy() {
+    return Status::error(Code::invalid_argument, "a generation is going on in this session", {.file = {}, .field = "session", .expected = "its end", .found = "a change"});
+  }
+
+  std::mutex mutex_;
   Session session_;
   GenerateOptions defaults_;
+  size_t vocab_;
+  bool generating_ = false;  // guarded by mutex_
 };
 
 void bind_session(py::module_& module) {
   py::class_<PySession>(module, "Session")
-      .def_property_readonly("position", [](PySession& self) { return self.get().position(); })
-      .def_property_readonly("capacity", [](PySession& self) { return self.get().capacity(); })
-      .def_property_readonly("tokens", [](PySession& self) { return std::vector<TokenId>(self.get().tokens().begin(), self.get().tokens().end()); })
-      .def_property_readonly("pending", [](PySession& self) { return self.get().pending(); })
-      .def("can_append", [](PySession& self, size_t count) { return self.get().can_append(count); })
+      .def_property_readonly("position", [](PySession& self) { return self.look([](const Session& session) { return session.position(); }); })
+      .def_property_readonly("capacity", [](PySession& self) { return self.look([](const Session& session) { return session.capacity(); }); })
+      .def_property_readonly("tokens",
+                             [](PySession& self) {
+                               return self.look([](const Session& session) { return std::vector<TokenId>(session.tokens().begin(), session.tokens().end()); });
+                             })
+      .def_property_readonly("pending", [](PySession& self) { return self.look([](const Session& session) { return session.pending(); }); })
+      .def("can_append", [](PySession& self, size_t count) { return self.look([count](const Session& session) { return session.can_append(count); }); })
       .def("append", &PySession::append)
       .def("append_rows", &PySession::append_rows)
       .def("generate", &PySession::generate)
-      .def("rewind", [](PySession& self, size_t position) { check(self.get().rewind(position)); })
-      .def("evict", [](PySession& self, size_t from, size_t to) { check(self.get().evict(from, to)); })
-      .def("snapshot", [](PySession& self, const std::string& path) { check(self.get().snapshot(path)); })
-      .def("restore", [](PySession& self, const std::string& path) { check(self.get().restore(path)); })
-      .def("reset", [](PySession& self) { check(self.get().reset()); })
-      .def("cancel", [](PySession& self) { self.get().cancel(); })
+      .def("rewind", [](PySession& self, size_t position) { self.change([=](Session& session) { return session.rewind(position); }); })
+      .def("evict", [](PySession& self, size_t from, size_t to) { self.change([=](Session& session) { return session.evict(from, to); }); })
+      .def("snapshot", [](PySession& self, const std::string& path) { self.change([&](Session& session) { return session.snapshot(path); }); })
+      .def("restore", [](PySession& self, const std::string& path) { self.change([&](Session& session) { return session.restore(path); }); })
+      .def("reset", [](PySession& self) { self.change([](Session& session) { return session.reset(); }); })
+      .def("cancel", &PySession::cancel)
       .def("fork", &PySession::fork)
-      .def("caches", [](py::object self) {
-        py::dict out;
-        for (const CacheTensor& cache : self.cast<PySession&>().get().caches()) {
-          out[py::make_tuple(cache.key ? "key" : "value", cache.layer)] = array_over(cache.tensor, self);
-        }
-        return out;
-      });
+      .def("caches", &PySession::caches);
 }
 
 void bind_engine(py::module_& module) {
@@ -198,7 +265,13 @@ void bind_engine(py::module_& module) {
              check(result.status());
              return py::make_tuple(result->tokens, result->nll_sum);
            })
-      .def("new_session", [](const Engine& self) { return std::make_unique<PySession>(unwrap(self.new_session()), self.default_generation()); });
+      .def("new_session", [](const Engine& self) {
+        Result<Session> session = [&] {
+          const py::gil_scoped_release released;
+          return self.new_session();
+        }();
+        return std::make_unique<PySession>(unwrap(std::move(session)), self.default_generation(), self.vocab_size());
+      });
 }
 
 void bind_text(py::module_& module) {

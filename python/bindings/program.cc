@@ -22,20 +22,18 @@ py::dict trust_dict(const Trust& trust) {
   return out;
 }
 
+// The array itself where its memory is what a tensor needs (row-major, aligned, this machine's byte order), else a copy that is.
+py::array packed(const py::object& value) {
+  py::array array = py::array::ensure(value, int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_});
+  if (!array) throw py::error_already_set();
+  if (!array.dtype().attr("isnative").cast<bool>()) array = array.attr("astype")(array.dtype().attr("newbyteorder")("="));
+  return array;
+}
+
 // A loaded method with the arrays that its inputs point into.
 class PyMethod {
  public:
-  explicit PyMethod(Method method) : method_(std::move(method)) {
-    const MethodInfo& info = method_.info();
-    inputs_.resize(info.inputs.size());
-    outputs_.resize(info.outputs.size());
-    for (size_t i = 0; i < info.outputs.size(); ++i) {
-      const SlotInfo& slot = info.outputs[i];
-      if (slot.kind != ValueKind::tensor || slot.planned) continue;
-      outputs_[i].resize(slot.nbytes);
-      check(method_.bind_output(i, {slot.dtype, slot.sizes, slot.dim_order, outputs_[i].data(), outputs_[i].size()}));
-    }
-  }
+  explicit PyMethod(Method method) : method_(std::move(method)), inputs_(method_.info().inputs.size()) { check(method_.allocate_outputs()); }
 
   const MethodInfo& info() const { return method_.info(); }
 
@@ -44,11 +42,9 @@ class PyMethod {
     const SlotInfo& slot = info().inputs[index];
     switch (slot.kind) {
       case ValueKind::tensor: {
-        py::array array = py::module_::import("numpy").attr("ascontiguousarray")(value);
-        if (slot.dtype == ScalarType::BFloat16 && dtype_of(array.dtype()) == ScalarType::UInt16) array = array.view("uint16");
+        const py::array array = packed(value);
         std::vector<int32_t> sizes;
         TensorView view = view_of(array, sizes);
-        if (py::cast<py::array>(value).ndim() == 0) view.sizes = {};
         if (slot.dtype == ScalarType::BFloat16 && view.dtype == ScalarType::UInt16) view.dtype = ScalarType::BFloat16;
         check(method_.set_input(index, view));
         inputs_[index] = array;  // used in place: stays alive until replaced
@@ -87,7 +83,6 @@ class PyMethod {
  private:
   Method method_;
   std::vector<py::object> inputs_;
-  std::vector<std::vector<std::byte>> outputs_;
 };
 
 py::dict slot_dict(const SlotInfo& slot) {
@@ -128,9 +123,16 @@ void bind_program(py::module_& module) {
         const py::gil_scoped_release released;
         return whole ? verify_manifest(path, policy.policy, data) : pteron::check(path, policy.policy, data);
       }();
-      const Trust trust_found = unwrap(std::move(result));
-      check(trust_found.verdict);
-      return trust_dict(trust_found);
+      const Trust found = unwrap(std::move(result));
+      check(found.verdict);
+      if (whole) {
+        const Status structure = [&] {
+          const py::gil_scoped_release released;
+          return Program::open(path, policy.policy, data).status();
+        }();
+        check(structure);
+      }
+      return trust_dict(found);
     };
   };
   using namespace py::literals;
@@ -171,7 +173,11 @@ void bind_program(py::module_& module) {
       .def("load", [](const Program& self, const std::string& name, size_t threads) {
         MethodOptions options;
         options.threads = threads;
-        return std::make_unique<PyMethod>(unwrap(self.load(name, options)));
+        Result<Method> method = [&] {
+          const py::gil_scoped_release released;
+          return self.load(name, options);
+        }();
+        return std::make_unique<PyMethod>(unwrap(std::move(method)));
       });
 }
 

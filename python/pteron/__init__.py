@@ -10,7 +10,8 @@ from . import hf_static
 from ._pteron import backends, models, version as __version__
 from .compile import export
 from .errors import Error
-from .llm import LLM, Generation, Session
+from .generation import Generation
+from .llm import LLM, Session
 from .program import Method, Program
 from .text import ChatTemplate, Sampler, Tokenizer
 from .trust import Trust, check, verify

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from .errors import Error
 from .llm import LLM
+from .options import LoadOptions
 from .trust import Path
 
 if TYPE_CHECKING:
     import numpy as np
+    from typing_extensions import Unpack
 
 
 class Runner:
     """Drives one session by hand. Fixed chunks, padding, masks and counters are the contract's business and happen inside; `position` is the host's."""
 
-    def __init__(self, path: Path, *, version: int = 1, **options: Any) -> None:
+    def __init__(self, path: Path, *, version: int = 1, **options: "Unpack[LoadOptions]") -> None:
         """Options are those of pteron.LLM. A program under another contract or version is an Error."""
         self._llm = LLM(path, **options)
         contract = self._llm.contract

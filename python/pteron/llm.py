@@ -1,38 +1,23 @@
 """Language models: text in, text out."""
-import asyncio
 import json
 import os
 import queue
-import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _pteron
-from .program import Program
+from .errors import Error
+from .generation import Generation
+from .options import GENERATE, GenerateOptions, sampling_values
+from .streaming import Delivery, Worker
 from .text import ChatTemplate, Tokenizer
 from .trust import Path, paths
 
 if TYPE_CHECKING:
     import numpy as np
+    from typing_extensions import Unpack
 
-#: A prompt: text, token ids, or a conversation (a list of {"role", "content"}).
-Prompt = Union[str, Sequence[int], Sequence[Dict[str, Any]]]
-
-
-@dataclass(frozen=True)
-class Generation:
-    """What came of a generation. `logprobs` and `top_logprobs` only where they were asked for."""
-
-    text: str
-    tokens: List[int]
-    finish_reason: str  #: "stop", "length", "context" or "cancelled"
-    stop_sequence: Optional[str] = None
-    logprobs: List[float] = field(default_factory=list)
-    top_logprobs: List[List[Tuple[int, float]]] = field(default_factory=list)
-    first_token_ms: float = 0
-    decode_ms: float = 0
-    drafted: int = 0
-    accepted: int = 0
+#: A prompt: text, token ids, or a whole conversation: a list of {"role", "content"}, or {"messages", "tools", ...} as a template sees it.
+Prompt = Union[str, Sequence[int], Sequence[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Session:
@@ -45,95 +30,122 @@ class Session:
 
     @property
     def position(self) -> int:
-        position: int = self._inner.position
-        return position
+        return self._inner.position
 
     @property
     def capacity(self) -> int:
-        capacity: int = self._inner.capacity
-        return capacity
+        return self._inner.capacity
 
     @property
     def tokens(self) -> List[int]:
         """The committed tokens."""
-        tokens: List[int] = self._inner.tokens
-        return tokens
+        return self._inner.tokens
 
     def can_append(self, count: int) -> bool:
-        fits: bool = self._inner.can_append(count)
-        return fits
+        return self._inner.can_append(count)
 
     def append(self, prompt: Prompt) -> "np.ndarray[Any, Any]":
         """Commits tokens; the logits of the last one, float32 [V]."""
-        logits: "np.ndarray[Any, Any]" = self._inner.append(self._llm.encode(prompt))
-        return logits
+        return self._inner.append(self._llm.encode(prompt))
 
     def append_rows(self, prompt: Prompt) -> "np.ndarray[Any, Any]":
         """Commits tokens; the logits of each, float32 [P, V]."""
-        rows: "np.ndarray[Any, Any]" = self._inner.append_rows(self._llm.encode(prompt), self._llm.vocab_size)
-        return rows
+        return self._inner.append_rows(self._llm.encode(prompt))
 
-    def _feed(self, prompt: Optional[Prompt]) -> None:
-        if prompt is None:
-            return
-        ids = self._llm.encode(prompt)
-        pending: Optional[int] = self._inner.pending
-        self._inner.append(ids if pending is None else [pending, *ids])
+    def complete(self, prompt: Optional[Prompt] = None, **options: "Unpack[GenerateOptions]") -> Generation:
+        """Appends the prompt, generates, and returns all of it. Without a prompt it goes on from where the session stands.
 
-    def complete(self, prompt: Optional[Prompt] = None, **options: Any) -> Generation:
-        """Generates and returns all of it. Options: max_tokens, min_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty,
-        presence_penalty, frequency_penalty, logit_bias, seed, stop (list of texts), stop_tokens, ignore_eos, time_limit (seconds), lookup, logprobs."""
-        self._feed(prompt)
-        self.last = Generation(**self._inner.generate(_checked(options), None))
+        A conversation is the whole conversation: what the session holds of it already is not computed again.
+        """
+        given = _checked("complete", options)
+        self._feeder(prompt)()
+        self.last = Generation(**self._inner.generate(given, None))
         return self.last
 
-    def generate(self, prompt: Optional[Prompt] = None, **options: Any) -> Iterator[str]:
-        """Streams the text piece by piece; options as in `complete`. Leaving the loop ends the generation. Afterwards `last` has the rest."""
-        checked = _checked(options)
-        pieces: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
-        stopped = threading.Event()
+    def generate(self, prompt: Optional[Prompt] = None, **options: "Unpack[GenerateOptions]") -> Iterator[str]:
+        """As `complete`, but streams the text piece by piece. Leaving the loop ends the generation; afterwards `last` has the rest."""
+        return self._stream(self._feeder(prompt), _checked("generate", options))
 
-        def on_text(token: Optional[int], text: str) -> bool:
-            if text:
-                pieces.put(text)
-            return not stopped.is_set()
-
-        def work() -> None:
-            try:
-                self._feed(prompt)
-                pieces.put(Generation(**self._inner.generate(checked, on_text)))
-            except BaseException as error:  # handed to the thread that asked
-                pieces.put(error)
-
-        worker = threading.Thread(target=work, name="pteron-generate", daemon=True)
-        worker.start()
-        try:
-            while True:
-                piece = pieces.get()
-                if isinstance(piece, BaseException):
-                    raise piece
-                if isinstance(piece, Generation):
-                    self.last = piece
-                    return
-                yield piece
-        finally:
-            stopped.set()
-            worker.join()
-
-    async def agenerate(self, prompt: Optional[Prompt] = None, **options: Any) -> AsyncIterator[str]:
+    def agenerate(self, prompt: Optional[Prompt] = None, **options: "Unpack[GenerateOptions]") -> AsyncIterator[str]:
         """`generate` for asyncio: the event loop goes on while the model computes."""
-        loop = asyncio.get_running_loop()
-        pieces = self.generate(prompt, **options)
-        done = object()
+        return self._astream(self._feeder(prompt), _checked("agenerate", options))
+
+    def _feeder(self, prompt: Optional[Prompt]) -> Callable[[], None]:
+        """What brings the prompt into the session."""
+        if prompt is None:
+            return lambda: None
+        ids = self._llm.encode(prompt)
+        return (lambda: self._become(ids)) if is_conversation(prompt) else (lambda: self._follow(ids))
+
+    def _follow(self, ids: List[int]) -> None:
+        """Appends tokens behind the sampled one that was not fed yet."""
+        pending = self._inner.pending
+        self._inner.append(ids if pending is None else [pending, *ids])
+
+    def _become(self, ids: List[int]) -> None:
+        """Makes `ids` what the session holds; the part that it holds already is kept where the caches can go back to it."""
+        held = self._inner.tokens
+        same = 0
+        while same < min(len(held), len(ids) - 1) and held[same] == ids[same]:
+            same += 1
+        try:
+            self._inner.rewind(same)
+        except Error as error:
+            if error.code != "unsupported":
+                raise
+            self._inner.reset()  # a sliding window has forgotten what came before
+            same = 0
+        self._inner.append(ids[same:])
+
+    def _worker(self, feed: Callable[[], None], given: Dict[str, Any], deliver: Callable[[Delivery], object]) -> Worker:
+        return Worker(feed, lambda listener: Generation(**self._inner.generate(given, listener)), self._inner.cancel, deliver)
+
+    def _stream(self, feed: Callable[[], None], given: Dict[str, Any]) -> Iterator[str]:
+        pieces: "queue.SimpleQueue[Delivery]" = queue.SimpleQueue()
+        worker = self._worker(feed, given, pieces.put)
+        piece: Delivery = ""
         try:
             while True:
-                piece = await loop.run_in_executor(None, next, pieces, done)
-                if piece is done:
-                    return
-                assert isinstance(piece, str)
+                worker.more()
+                piece = pieces.get()
+                if not isinstance(piece, str):
+                    break
                 yield piece
         finally:
-            await loop.run_in_executor(None, pieces.close)  # type: ignore[attr-defined]
+            left = isinstance(piece, str)
+            worker.stop()
+            while isinstance(piece, str):
+                piece = pieces.get()
+            worker.join()
+            self._end(piece, raising=not left)
+
+    async def _astream(self, feed: Callable[[], None], given: Dict[str, Any]) -> AsyncIterator[str]:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        pieces: "asyncio.Queue[Delivery]" = asyncio.Queue()
+        worker = self._worker(feed, given, lambda delivery: loop.call_soon_threadsafe(pieces.put_nowait, delivery))
+        piece: Delivery = ""
+        try:
+            while True:
+                worker.more()
+                piece = await pieces.get()
+                if not isinstance(piece, str):
+                    break
+                yield piece
+        finally:
+            left = isinstance(piece, str)
+            worker.stop()
+            while isinstance(piece, str):
+                piece = await pieces.get()
+            self._end(piece, raising=not left)
+
+    def _end(self, delivery: Union[Generation, BaseException], raising: bool) -> None:
+        """Keeps the result; an exception is raised, unless the loop was left and wants no more."""
+        if isinstance(delivery, Generation):
+            self.last = delivery
+        elif raising:
+            raise delivery
 
     def rewind(self, position: int) -> None:
         self._inner.rewind(position)
@@ -161,19 +173,18 @@ class Session:
     def caches(self) -> Dict[Tuple[str, int], "np.ndarray[Any, Any]"]:
         """The caches by ("key" or "value", layer): arrays over the session's own memory, [1, heads, slots, dim]. They change with every call.
         numpy arrays have __dlpack__; bfloat16 comes as uint16."""
-        caches: Dict[Tuple[str, int], "np.ndarray[Any, Any]"] = self._inner.caches()
-        return caches
+        return self._inner.caches()
 
 
-def _checked(options: Dict[str, Any]) -> Dict[str, Any]:
-    unknown = set(options) - {
-        "max_tokens", "min_tokens", "temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
-        "logit_bias", "seed", "stop", "stop_tokens", "ignore_eos", "time_limit", "lookup", "logprobs"}
-    if unknown:
-        raise TypeError(f"unknown generation options: {', '.join(sorted(unknown))}")
-    if isinstance(options.get("stop"), str):
-        options = {**options, "stop": [options["stop"]]}
-    return options
+def is_conversation(prompt: Prompt) -> bool:
+    return isinstance(prompt, Mapping) or (not isinstance(prompt, str) and len(prompt) > 0 and isinstance(prompt[0], Mapping))
+
+
+def _checked(call: str, options: GenerateOptions) -> Dict[str, Any]:
+    given = sampling_values(call, options, GENERATE)
+    if isinstance(given.get("stop"), str):
+        given["stop"] = [given["stop"]]
+    return given
 
 
 class LLM:
@@ -190,23 +201,23 @@ class LLM:
     def session(self) -> Session:
         return Session(self, self._inner.new_session())
 
-    def generate(self, prompt: Prompt, **options: Any) -> Iterator[str]:
-        """Streams an answer from a session of its own; options as in Session.complete."""
+    def generate(self, prompt: Prompt, **options: "Unpack[GenerateOptions]") -> Iterator[str]:
+        """Streams an answer from a session of its own."""
         return self.session().generate(prompt, **options)
 
-    def complete(self, prompt: Prompt, **options: Any) -> Generation:
+    def complete(self, prompt: Prompt, **options: "Unpack[GenerateOptions]") -> Generation:
+        """An answer from a session of its own."""
         return self.session().complete(prompt, **options)
 
     def encode(self, prompt: Prompt) -> List[int]:
         """Token ids of a text, of a conversation under the chat template, or the ids themselves."""
         if isinstance(prompt, str):
-            ids: List[int] = self._inner.encode_prompt(prompt)
-            return ids
-        items = list(prompt)
-        if items and isinstance(items[0], dict):
-            chat: List[int] = self._inner.encode_chat(json.dumps({"messages": items}), True)
-            return chat
-        return [int(item) for item in items]  # type: ignore[arg-type]
+            return self._inner.encode_prompt(prompt)
+        if isinstance(prompt, Mapping):
+            return self._inner.encode_chat(json.dumps(prompt), True)
+        if is_conversation(prompt):
+            return self._inner.encode_chat(json.dumps({"messages": list(prompt)}), True)
+        return [int(item) for item in prompt]  # type: ignore[arg-type]
 
     def perplexity(self, text: Union[str, Sequence[int]], *, ctx: int = 512, stride: int = 512) -> float:
         """exp of the mean negative log-likelihood in nats, in windows as `pteron perplexity` takes them."""
@@ -226,23 +237,19 @@ class LLM:
 
     @property
     def context_length(self) -> int:
-        length: int = self._inner.context_length
-        return length
+        return self._inner.context_length
 
     @property
     def vocab_size(self) -> int:
-        size: int = self._inner.vocab_size
-        return size
+        return self._inner.vocab_size
 
     @property
     def prefill_rows(self) -> int:
-        rows: int = self._inner.prefill_rows
-        return rows
+        return self._inner.prefill_rows
 
     @property
     def bytes_per_session(self) -> int:
-        size: int = self._inner.bytes_per_session
-        return size
+        return self._inner.bytes_per_session
 
 
-__all__ = ["Generation", "LLM", "Program", "Prompt", "Session"]
+__all__ = ["Generation", "LLM", "Prompt", "Session"]

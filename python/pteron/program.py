@@ -1,7 +1,8 @@
 """Programs: any .pte, its methods on numpy arrays."""
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+import threading
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from . import _pteron
 from .trust import Path, Trust, paths
@@ -10,19 +11,19 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def as_array(value: Any) -> "np.ndarray[Any, Any]":
-    """A numpy array of a value; anything with __dlpack__ is taken without a copy where numpy can."""
+def as_array(value: Any, dtype: Optional[str] = None) -> "np.ndarray[Any, Any]":
+    """A numpy array of a value. What has __dlpack__ is taken without a copy; what has no type of its own, as numbers and lists, becomes `dtype`."""
     import numpy as np
 
-    if isinstance(value, np.ndarray):
-        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
-    return np.asarray(value)
+    return np.asarray(value, "uint16" if dtype == "bfloat16" else dtype)
 
 
 class Method:
-    """A loaded method. Calling it sets all inputs, runs, and returns the outputs as a list. One thread at a time.
+    """A loaded method. Calling it sets all inputs, runs, and returns the outputs as a list. Threads that share one take turns.
 
     bfloat16 tensors go in and come out as uint16 arrays of their bits.
     """
@@ -30,6 +31,7 @@ class Method:
     def __init__(self, inner: "_pteron.Method") -> None:
         self._inner = inner
         self._info = inner.info()
+        self._lock = threading.RLock()
 
     @property
     def name(self) -> str:
@@ -47,23 +49,31 @@ class Method:
         return outputs
 
     def set_input(self, index: int, value: Any) -> None:
-        self._inner.set_input(index, as_array(value) if self.inputs[index]["kind"] == "tensor" else value)
+        """A tensor's memory is used in place where the method does not plan it: changing the array changes the input."""
+        if index < 0 or index >= len(self.inputs):
+            raise IndexError(f"{self.name} has {len(self.inputs)} inputs, there is none at {index}")
+        slot = self.inputs[index]
+        with self._lock:
+            self._inner.set_input(index, as_array(value, slot["dtype"]) if slot["kind"] == "tensor" else value)
 
     def execute(self) -> List[Any]:
-        """Runs with the inputs as they were set last."""
-        self._inner.execute()
-        return [self._inner.output(index) for index in range(len(self.outputs))]
+        """Runs with the inputs as they were set last; returns copies of the outputs."""
+        with self._lock:
+            self._inner.execute()
+            return [self._inner.output(index) for index in range(len(self.outputs))]
 
     def __call__(self, *inputs: Any) -> List[Any]:
         if len(inputs) != len(self.inputs):
             raise TypeError(f"{self.name}() takes {len(self.inputs)} inputs, not {len(inputs)}")
-        for index, value in enumerate(inputs):
-            self.set_input(index, value)
-        return self.execute()
+        with self._lock:
+            for index, value in enumerate(inputs):
+                self.set_input(index, value)
+            return self.execute()
 
     def reset(self) -> None:
         """Planned memory as it was at load."""
-        self._inner.reset()
+        with self._lock:
+            self._inner.reset()
 
 
 class Program:
@@ -96,8 +106,7 @@ class Program:
         return list(self._inner.named_data_keys())
 
     def read_named_data(self, key: str) -> bytes:
-        data: bytes = self._inner.named_data(key)
-        return data
+        return self._inner.named_data(key)
 
     def describe(self, instructions: bool = False) -> Dict[str, Any]:
         """Everything that `pteron inspect --json` shows."""

@@ -4,10 +4,12 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from . import _pteron
+from .options import SAMPLING, SamplingOptions, sampling_values
 from .trust import Path
 
 if TYPE_CHECKING:
     import numpy as np
+    from typing_extensions import Unpack
 
 
 class Tokenizer:
@@ -24,12 +26,10 @@ class Tokenizer:
 
     def encode(self, text: str, *, parse_special: bool = False, add_special: bool = False) -> List[int]:
         """Token ids. Special tokens in the text are plain text unless `parse_special`."""
-        ids: List[int] = self._inner.encode(text, parse_special, add_special)
-        return ids
+        return self._inner.encode(text, parse_special, add_special)
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = False) -> str:
-        text: str = self._inner.decode(list(ids), skip_special)
-        return text
+        return self._inner.decode(list(ids), skip_special)
 
     def stream(self, ids: Iterable[int], *, skip_special: bool = False) -> Iterator[str]:
         """The text that is complete after each id, never half a character; joined it is what `decode` gives."""
@@ -40,18 +40,15 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        size: int = self._inner.vocab_size
-        return size
+        return self._inner.vocab_size
 
     @property
     def bos(self) -> Optional[int]:
-        token: Optional[int] = self._inner.bos
-        return token
+        return self._inner.bos
 
     @property
     def eos(self) -> Optional[int]:
-        token: Optional[int] = self._inner.eos
-        return token
+        return self._inner.eos
 
     def piece(self, token: int) -> str:
         """A token as the vocabulary writes it."""
@@ -59,12 +56,10 @@ class Tokenizer:
         return piece.decode("utf-8", "replace")
 
     def id_of(self, piece: str) -> Optional[int]:
-        token: Optional[int] = self._inner.id_of(piece)
-        return token
+        return self._inner.id_of(piece)
 
     def is_special(self, token: int) -> bool:
-        special: bool = self._inner.is_special(token)
-        return special
+        return self._inner.is_special(token)
 
 
 class ChatTemplate:
@@ -85,20 +80,20 @@ class ChatTemplate:
         given = {**variables, "messages": list(messages)}
         if tools is not None:
             given["tools"] = list(tools)
-        text: str = self._inner.render(json.dumps(given), add_generation_prompt, bos_token, eos_token, now)
-        return text
+        return self._inner.render(json.dumps(given), add_generation_prompt, bos_token, eos_token, now)
 
 
 class Sampler:
-    """The sampling chain by itself: logit_bias, repetition_penalty, frequency_penalty, presence_penalty, temperature, top_k, top_p, min_p, typical_p, seed."""
+    """The sampling chain by itself. One thread at a time."""
 
-    def __init__(self, **params: Any) -> None:
-        self._params = params
-        self._inner: Optional["_pteron.Sampler"] = None
-        self._size = 0
+    def __init__(self, **params: "Unpack[SamplingOptions]") -> None:
+        """A parameter out of its range is an Error."""
+        self._params = sampling_values("Sampler", params, SAMPLING)
+        self._size = 1 + max(self._params.get("logit_bias") or {0: 0.0})  # as small a vocabulary as the parameters allow, until one is seen
+        self._inner = _pteron.Sampler(self._params, self._size)
 
     def _sampler(self, logits: "np.ndarray[Any, Any]") -> "_pteron.Sampler":
-        if self._inner is None or self._size != logits.size:
+        if self._size != logits.size:
             self._inner, self._size = _pteron.Sampler(self._params, logits.size), logits.size
         return self._inner
 

@@ -1,7 +1,6 @@
 """Who signed a file, and whether that is enough."""
 import os
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _pteron
 
@@ -15,8 +14,7 @@ def paths(values: Sequence[Path]) -> List[str]:
     return [os.fspath(value) for value in values]
 
 
-@dataclass(frozen=True)
-class Trust:
+class Trust(NamedTuple):
     """What was established about a file's signature. Times are seconds since 1970; `program_bytes` leaves the manifest out."""
 
     state: str  #: "unsigned", "unknown-key", "valid", "expired", "rolled-back" or "invalid"
@@ -44,5 +42,5 @@ def check(path: Path, *, trust: Sequence[Path] = (), require_signed: bool = Fals
 
 def verify(path: Path, *, trust: Sequence[Path] = (), require_signed: bool = False, allow_expired: bool = False, minimum_counter: int = 0,
            data: Sequence[Path] = ()) -> Trust:
-    """As `check`, and the plain signature over all bytes too."""
+    """As `check`, and also the plain signature over all bytes, and the program's structure."""
     return Trust.of(_pteron.verify(os.fspath(path), paths(trust), require_signed, allow_expired, minimum_counter, paths(data)))
