@@ -6,7 +6,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
   libflatbuffers-dev flatbuffers-compiler libsimdjson-dev nlohmann-json3-dev libcli11-dev
   libssl-dev openssl libpcre2-dev libutf8proc-dev libedit-dev
-  libgtest-dev libgmock-dev python3 python3-dev python3-pip python3-venv
+  libgtest-dev libgmock-dev python3 python3-dev python3-pip python3-venv python3-numpy pybind11-dev mypy
 )
 [ "${1:-}" = "--bench" ] && packages+=(libbenchmark-dev)
 [ "${1:-}" = "--fuzz" ] && packages+=(clang-19 libclang-rt-19-dev)

@@ -30,7 +30,11 @@ class Program {
   /// Errors: `not_found`, `io_error`; `refused` where the policy forbids the file; `invalid_data` with the field that breaks the format.
   static Result<Program> open(const std::string& path, const LoadPolicy& policy = {}, std::span<const std::string> external_data = {});
 
-  /// The same over bytes in memory (aligned to 16), which the caller keeps alive and unchanged as long as the program and its methods.
+  /// For looking at a file of any size (`methods`, `describe`): where a trusted key vouches for the file, only the bytes that are parsed are
+  /// checked. Methods cannot be loaded from it, nor named data read.
+  static Result<Program> open_tables(const std::string& path, const LoadPolicy& policy = {});
+
+  /// As `open`, over bytes in memory (aligned to 16), which the caller keeps alive and unchanged as long as the program and its methods.
   static Result<Program> from_bytes(std::span<const std::byte> bytes, const LoadPolicy& policy = {});
 
   Program(Program&&) noexcept;

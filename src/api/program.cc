@@ -32,6 +32,12 @@ std::string constant_string(const format::VerifiedProgram& program, std::string_
   return text != nullptr ? *text : std::string();
 }
 
+Status require_complete(const package::Opened& opened) {
+  if (opened.complete) return {};
+  return Status::error(Code::invalid_argument, "only the tables of the program were opened",
+                       {.file = opened.program.path(), .field = {}, .expected = "Program::open", .found = "Program::open_tables"});
+}
+
 }  // namespace
 
 runtime::LoadOptions Program::Impl::load_options() const {
@@ -52,6 +58,11 @@ Result<Program> Program::open(const std::string& path, const LoadPolicy& policy,
   return Program(std::make_shared<const Impl>(std::move(opened)));
 }
 
+Result<Program> Program::open_tables(const std::string& path, const LoadPolicy& policy) {
+  PTERON_ASSIGN(package::Opened opened, package::open_tables(path, policy));
+  return Program(std::make_shared<const Impl>(std::move(opened)));
+}
+
 Result<Program> Program::from_bytes(std::span<const std::byte> bytes, const LoadPolicy& policy) {
   PTERON_ASSIGN(package::Opened opened, package::from_bytes(bytes, policy));
   return Program(std::make_shared<const Impl>(std::move(opened)));
@@ -67,7 +78,10 @@ const MethodInfo* Program::find(std::string_view method) const {
   return nullptr;
 }
 
-Result<std::span<const std::byte>> Program::named_data(std::string_view key) const { return impl_->opened.program.named_data(key); }
+Result<std::span<const std::byte>> Program::named_data(std::string_view key) const {
+  PTERON_TRY(require_complete(impl_->opened));
+  return impl_->opened.program.named_data(key);
+}
 
 std::vector<std::string> Program::named_data_keys() const {
   std::vector<std::string> keys;
@@ -76,6 +90,7 @@ std::vector<std::string> Program::named_data_keys() const {
 }
 
 Result<Method> Program::load(std::string_view method, const MethodOptions& options) const {
+  PTERON_TRY(require_complete(impl_->opened));
   runtime::LoadOptions load = impl_->load_options();
   load.allocator = options.allocator;
   load.own_threads = options.threads;
@@ -84,6 +99,7 @@ Result<Method> Program::load(std::string_view method, const MethodOptions& optio
 
 std::string Program::describe(bool instructions) const {
   Json json = {{"file", impl_->opened.program.path()}, {"manifest", describe_trust(trust())}};
+  if (!impl_->opened.complete) json["manifest"]["checked"] = "tables";
   if (const std::string contract = constant_string(impl_->opened.program, "io_contract"); !contract.empty()) {
     json["contract"] = Json::parse(contract, nullptr, false);
     if (json["contract"].is_discarded()) json["contract"] = contract;
