@@ -8,4 +8,4 @@ trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
 cmake -S "$here/consumer" -B "$work/consumer" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
 cmake --build "$work/consumer" >/dev/null
-"$work/consumer/consumer" "$here/../data/pte/add.pte"
+"$work/consumer/consumer" "$here/../data/pte/valid/asm.constants_in_segment.pte"

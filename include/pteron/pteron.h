@@ -1,0 +1,15 @@
+// Everything of pteron's C++ interface.
+#pragma once
+
+#include "pteron/allocator.h"
+#include "pteron/compile.h"
+#include "pteron/conformance.h"
+#include "pteron/generation.h"
+#include "pteron/llm.h"
+#include "pteron/manifest.h"
+#include "pteron/method.h"
+#include "pteron/program.h"
+#include "pteron/status.h"
+#include "pteron/tensor.h"
+#include "pteron/tensor_file.h"
+#include "pteron/version.h"
