@@ -38,5 +38,8 @@ install: all
 bench-skeleton: all
 	python3 bench/skeleton.py
 
+docs: all
+	@scripts/build_docs.sh build/release/bin/pteron
+
 clean:
 	rm -rf build

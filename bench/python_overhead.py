@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What a token costs more in a Python loop than in the command: both stream the same greedy text, in turns.
+
+    bench/python_overhead.py MODEL.pte [-n TOKENS] [-r ROUNDS]
+
+Run it with a Python that has the package (PYTHONPATH=build/release/python in a build folder).
+"""
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+import pteron
+
+PROMPT = "The capital of France is"
+BAR = 2.0  # percent
+
+
+def command(path, tokens, threads):
+    """Milliseconds a token that `pteron run` takes."""
+    words = [sys.executable, "-m", "pteron", "run", path, "-p", PROMPT, "-n", str(tokens), "--temperature", "0", "--ignore-eos", "--threads", str(threads), "--json"]
+    timing = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["timing"]
+    return timing["decode_ms"] / timing["decode_tokens"]
+
+
+def package(llm, tokens):
+    """Milliseconds a token that a `for` loop over the pieces takes, from the first piece to the end."""
+    session = llm.session()
+    session.append(llm.encode(PROMPT))
+    start = time.perf_counter()
+    for piece in session.generate(max_tokens=tokens, temperature=0, ignore_eos=True):
+        sys.stderr.write(piece[:0])  # touched, as a program would
+    return (time.perf_counter() - start) * 1000 / (len(session.last.tokens) - 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("-n", "--tokens", type=int, default=96)
+    parser.add_argument("-r", "--rounds", type=int, default=7)
+    parser.add_argument("-t", "--threads", type=int, default=1)
+    options = parser.parse_args()
+    llm = pteron.LLM(options.model, threads=options.threads)
+    package(llm, 8)
+    pairs = [(command(options.model, options.tokens, options.threads), package(llm, options.tokens)) for _ in range(options.rounds)]
+    fastest = [min(times) for times in zip(*pairs)]
+    median = [statistics.median(times) for times in zip(*pairs)]
+    overhead = (fastest[1] / fastest[0] - 1) * 100
+    print(json.dumps({"command_ms": {"min": fastest[0], "median": median[0]}, "python_ms": {"min": fastest[1], "median": median[1]},
+                      "overhead_percent": round(overhead, 2), "bar_percent": BAR}))
+    return 0 if overhead <= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
