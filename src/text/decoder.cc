@@ -98,6 +98,13 @@ void DecoderRun::flush(std::string& out) {
   states_.assign(states_.size(), {});
 }
 
+bool DecoderRun::inside_character() const {
+  for (size_t step = 0; step < decoder_.steps_.size(); ++step) {
+    if (decoder_.steps_[step].kind == DecoderKind::byte_level && !states_[step].previous.empty()) return true;
+  }
+  return false;
+}
+
 // A step that makes one token of all passes on a fragment of it.
 void DecoderRun::feed_fused(size_t step, std::string_view text, bool end) {
   const bool begin = !std::exchange(states_[step].open, true);

@@ -42,6 +42,8 @@ class DecoderRun {
   void push(std::string_view token, std::string& out);
   // Appends the rest and begins anew.
   void flush(std::string& out);
+  // Whether the last token ended within a character of a byte-level vocabulary.
+  bool inside_character() const;
 
  private:
   struct State {

@@ -92,6 +92,19 @@ TEST(Decoder, ARunIsAsNewAfterItsFlush) {
   }
 }
 
+TEST(Decoder, KnowsThatACharacterIsOpen) {
+  const auto bytes = table_with({.decoder = {op(DecoderKind::byte_level)}});
+  const auto table = TokenTable::open(bytes);
+  const auto decoder = Decoder::from_table(*table);
+  DecoderRun run(*decoder);
+  std::string out;
+  run.push("\xc4\xa0\xc3\x83", out);
+  EXPECT_EQ(out, " ");
+  EXPECT_TRUE(run.inside_character());
+  run.push("\xc2\xa9", out);
+  EXPECT_FALSE(run.inside_character());
+}
+
 TEST(Decoder, BytesOfATokenWithinAText) {
   const auto bytes = table_with({.decoder = {op(DecoderKind::replace_text, 0, "_", " "), op(DecoderKind::byte_fallback), kFuse}});
   const auto decoder = Decoder::from_table(*TokenTable::open(bytes));

@@ -84,6 +84,7 @@ class GgufCompiler {
   // Fills the tokens; control and user-defined ones are found in the text before the model sees it. `respell`: how the model writes a token.
   template <class F>
   Status put_tokens(const F& respell) {
+    out_.tokens.reserve(in_.tokens.size());  // `ids_` points into them
     for (uint32_t id = 0; id < in_.tokens.size(); ++id) {
       const bool special = type(id) == kControl || type(id) == kUnknown;
       ContentToken token{special ? in_.tokens[id] : respell(in_.tokens[id]), kTokenExists};
@@ -92,15 +93,15 @@ class GgufCompiler {
         token.flags |= static_cast<uint8_t>(kTokenAdded | (special ? kTokenSpecial : 0));
         if (!token.text.empty()) out_.added.push_back({id, special ? kAddedSpecial : 0u, false, token.text});
       }
-      // Of equal tokens the first counts, as for whoever made the file.
-      if (!ids_.emplace(token.text, id).second) token.flags &= static_cast<uint8_t>(~kTokenInModel);
       out_.tokens.push_back(std::move(token));
+      // Of equal tokens the first counts, as for whoever made the file.
+      if (!ids_.emplace(out_.tokens.back().text, id).second) out_.tokens.back().flags &= static_cast<uint8_t>(~kTokenInModel);
     }
     return {};
   }
 
   uint32_t find(std::string_view text) const {
-    const auto found = ids_.find(std::string(text));
+    const auto found = ids_.find(text);
     return found == ids_.end() ? kNoId : found->second;
   }
 
@@ -236,7 +237,7 @@ class GgufCompiler {
 
   const GgufVocabulary& in_;
   TokenizerContent out_;
-  std::unordered_map<std::string, uint32_t> ids_;
+  std::unordered_map<std::string_view, uint32_t> ids_;  // by the texts of `out_.tokens`
   uint32_t cls_ = kNoId, sep_ = kNoId;
 };
 

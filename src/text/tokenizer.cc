@@ -101,6 +101,9 @@ class EncodeRun final : public PieceSink {
   }
 
   bool wanted(const AddedEntry& entry, std::string_view text, size_t begin, size_t end) const {
+    // A broken table could match half a character.
+    const auto inside_character = [&](size_t at) { return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+    if (inside_character(begin) || inside_character(end)) return false;
     if (!options_.parse_special && (entry.flags & kAddedSpecial) != 0) return false;
     if ((entry.flags & kAddedSingleWord) == 0) return true;
     return (begin == 0 || !is_word(utf8_before(text, begin).code)) && (end == text.size() || !is_word(utf8_at(text, end).code));
@@ -139,7 +142,18 @@ class DecodePipeline {
   }
   void flush(std::string& out) { run_.flush(out); }
 
+  // For streams: text that ends in U+FFFD or before an open character waits for what comes behind it.
+  std::string push_streamed(TokenId id) {
+    push(id, held_);
+    return run_.inside_character() || held_.ends_with(kReplacementUtf8) ? std::string() : std::exchange(held_, {});
+  }
+  std::string flush_streamed() {
+    flush(held_);
+    return std::exchange(held_, {});
+  }
+
  private:
+  std::string held_;
   std::shared_ptr<const TokenizerImpl> tokenizer_;
   DecodeOptions options_;
   DecoderRun run_;
@@ -150,17 +164,8 @@ DecodeStream::DecodeStream(DecodeStream&&) noexcept = default;
 DecodeStream& DecodeStream::operator=(DecodeStream&&) noexcept = default;
 DecodeStream::~DecodeStream() = default;
 
-std::string DecodeStream::push(TokenId id) {
-  std::string out;
-  pipeline_->push(id, out);
-  return out;
-}
-
-std::string DecodeStream::flush() {
-  std::string out;
-  pipeline_->flush(out);
-  return out;
-}
+std::string DecodeStream::push(TokenId id) { return pipeline_->push_streamed(id); }
+std::string DecodeStream::flush() { return pipeline_->flush_streamed(); }
 
 Tokenizer::Tokenizer(std::shared_ptr<const TokenizerImpl> impl) : impl_(std::move(impl)) {}
 

@@ -69,7 +69,7 @@ TEST_P(TokenizerVectors, StreamsOfRandomTokensLoseAndDoubleNothing) {
       std::string text;
       for (const TokenId id : ids) {
         const std::string chunk = stream.push(id);
-        ASSERT_EQ(chunk.find("\xef\xbf\xbd") == std::string::npos || t.tokenizer.decode(ids)->find("\xef\xbf\xbd") != std::string::npos, true);
+        ASSERT_FALSE(chunk.ends_with("\xef\xbf\xbd"));  // might still become a character
         text += chunk;
       }
       text += stream.flush();
