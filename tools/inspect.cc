@@ -115,7 +115,8 @@ void print_text(const Json& report, const Options& options) {
 int run_inspect(Context& context, const Options& options) {
   const Result<TrustedPolicy> trusted = load_policy(options.trust);
   if (!trusted.ok()) return fail(context, trusted.status());
-  const Result<Program> program = Program::open(options.file, trusted->policy, options.data);
+  const Result<Program> program = options.data.empty() ? Program::open_tables(options.file, trusted->policy)
+                                                       : Program::open(options.file, trusted->policy, options.data);
   if (!program.ok()) return fail(context, program.status());
   if (!options.method.empty() && program->find(options.method) == nullptr) {
     std::string known;

@@ -99,7 +99,8 @@ Result<Method> Program::load(std::string_view method, const MethodOptions& optio
 
 std::string Program::describe(bool instructions) const {
   Json json = {{"file", impl_->opened.program.path()}, {"manifest", describe_trust(trust())}};
-  if (!impl_->opened.complete) json["manifest"]["checked"] = "tables";
+  const bool vouched = trust().state == Trust::State::valid || trust().state == Trust::State::expired;
+  if (vouched) json["manifest"]["checked"] = impl_->opened.complete ? "everything" : "tables";
   if (const std::string contract = constant_string(impl_->opened.program, "io_contract"); !contract.empty()) {
     json["contract"] = Json::parse(contract, nullptr, false);
     if (json["contract"].is_discarded()) json["contract"] = contract;

@@ -8,7 +8,6 @@
 namespace pteron::format {
 namespace {
 
-constexpr size_t kProbeBytes = 64;  // what readers fetch before anything else; a shorter file is no program
 constexpr std::string_view kMagic = "eh00";
 constexpr uint32_t kShortHeader = 24;  // older: without the segment data size
 

@@ -24,6 +24,7 @@ struct ProgramLayout {
 // Reads and checks the identifier and the header (or its absence) of a `.pte` of which `file` is the whole. Trailing bytes are legal.
 Result<ProgramLayout> read_program_layout(ByteSpan file);
 
+inline constexpr size_t kProbeBytes = 64;   // what readers fetch before anything else; a shorter file is no program
 inline constexpr size_t kHeaderOffset = 8;  // behind the root offset and the identifier
 inline constexpr size_t kHeaderBytes = 32;
 

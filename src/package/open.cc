@@ -1,5 +1,6 @@
 #include "package/open.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "base/thread_pool.h"
 #include "format/bundled_program.h"
+#include "format/program_layout.h"
 #include "manifest/check.h"
 
 namespace pteron::package {
@@ -44,13 +46,24 @@ Status check_keys(const std::vector<format::FlatTensorFile>& files) {
   return {};
 }
 
-Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const std::string> external_data) {
+enum class Extent { everything, tables };
+
+// Checks what is parsed before it is parsed: the header, then what it spans.
+Status check_tables(manifest::CheckedFile& checked, ThreadPool* pool) {
+  const ByteSpan program = checked.program();
+  PTERON_TRY(checked.check_range(0, std::min(program.size(), format::kProbeBytes)));
+  if (format::is_bundled_program(program)) return checked.check_program(pool);
+  PTERON_ASSIGN(const format::ProgramLayout layout, format::read_program_layout(program));
+  return checked.check_range(0, layout.program_size);
+}
+
+Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const std::string> external_data, Extent extent) {
   manifest::CheckedFile checked = manifest::CheckedFile::open(file.bytes(), policy);
   PTERON_TRY(checked.trust().verdict);
   std::optional<ThreadPool> threads;  // only where a trusted key vouches for the file there are bytes to check
   if (checked.trust().state == Trust::State::valid || checked.trust().state == Trust::State::expired) threads.emplace();
   ThreadPool* pool = threads ? &*threads : nullptr;
-  PTERON_TRY(checked.check_program(pool));
+  PTERON_TRY(extent == Extent::everything ? checked.check_program(pool) : check_tables(checked, pool));
   PTERON_TRY(checked.check_unchanged(file));
 
   std::vector<format::FlatTensorFile> external;
@@ -63,18 +76,24 @@ Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const s
   }
   PTERON_TRY(check_keys(external));
   PTERON_ASSIGN(format::VerifiedProgram program, Gate::verify(std::move(file), checked.program()));
-  return Opened{std::move(program), checked.trust(), std::move(external)};
+  return Opened{std::move(program), checked.trust(), std::move(external), extent == Extent::everything};
+}
+
+Result<Opened> admit_file(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data, Extent extent) {
+  PTERON_ASSIGN(FileBytes file, load(path, policy.mode));
+  auto opened = admit(std::move(file), policy, external_data, extent);
+  if (!opened.ok()) return std::move(opened).status().in_file(path);
+  return opened;
 }
 
 }  // namespace
 
 Result<Opened> open(const std::string& path, const LoadPolicy& policy, std::span<const std::string> external_data) {
-  PTERON_ASSIGN(FileBytes file, load(path, policy.mode));
-  auto opened = admit(std::move(file), policy, external_data);
-  if (!opened.ok()) return std::move(opened).status().in_file(path);
-  return opened;
+  return admit_file(path, policy, external_data, Extent::everything);
 }
 
-Result<Opened> from_bytes(ByteSpan bytes, const LoadPolicy& policy) { return admit(FileBytes::borrow(bytes), policy, {}); }
+Result<Opened> open_tables(const std::string& path, const LoadPolicy& policy) { return admit_file(path, policy, {}, Extent::tables); }
+
+Result<Opened> from_bytes(ByteSpan bytes, const LoadPolicy& policy) { return admit(FileBytes::borrow(bytes), policy, {}, Extent::everything); }
 
 }  // namespace pteron::package

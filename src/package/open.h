@@ -18,6 +18,7 @@ struct Opened {
   format::VerifiedProgram program;
   Trust trust;
   std::vector<format::FlatTensorFile> external;  // in the order of the paths; no key stands in two of them
+  bool complete = true;                          // false: only the tables may be used (`open_tables`)
 };
 
 // Opens a `.pte`, or the program inside a bundled program, and its `.ptd` files. Where a trusted key vouches for the file, every byte of it and
@@ -25,7 +26,11 @@ struct Opened {
 // With `LoadMode::map` the files must not change while the result lives.
 Result<Opened> open(const std::string& path, const LoadPolicy& policy = {}, std::span<const std::string> external_data = {});
 
-// The same for a caller's bytes, which must outlive every copy of the program and start at an address aligned to 16 bytes.
+// For looking at a file of any size: of what a trusted key vouches for, only the bytes that are parsed are checked, which are header and
+// tables (everything in a bundle, and in a program without the extended header). Constants and other segments must not be used.
+Result<Opened> open_tables(const std::string& path, const LoadPolicy& policy = {});
+
+// The same as `open` for a caller's bytes, which must outlive every copy of the program and start at an address aligned to 16 bytes.
 Result<Opened> from_bytes(ByteSpan bytes, const LoadPolicy& policy = {});
 
 }  // namespace pteron::package

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -123,6 +124,23 @@ TEST_F(OpenSigned, ChecksBeforeItParses) {
   EXPECT_EQ(status.detail().file, path);
   // An unsigned malformed file is refused by the policy first, too.
   EXPECT_EQ(open(data("negative/version_1.pte"), policy_).status().code(), Code::refused);
+}
+
+TEST_F(OpenSigned, TablesAreCheckedAlone) {
+  // A hole of 4 MiB behind the program stands for weights: four chunks that nobody looks at.
+  const std::string padded = testing::TempDir() + "/open_padded.pte";
+  std::filesystem::copy_file(data("valid/bundled.mlp.pte"), padded, std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::resize_file(padded, 4 << 20);
+  const std::string path = testing::TempDir() + "/open_tables.pte";
+  ASSERT_TRUE(sign(padded, path, *key_).ok());
+  change_byte(path, 3 << 20);
+  EXPECT_EQ(open(path, policy_).status().code(), Code::refused);
+  auto tables = open_tables(path, policy_);
+  ASSERT_TRUE(tables.ok()) << tables.status().message();
+  EXPECT_FALSE(tables->complete);
+  EXPECT_NE(tables->program.find_plan("forward"), nullptr);
+  change_byte(path, 100);
+  EXPECT_EQ(open_tables(path, policy_).status().code(), Code::refused);
 }
 
 TEST_F(OpenSigned, DataFilesMustBeListed) {
