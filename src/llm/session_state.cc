@@ -22,6 +22,12 @@ Status broken(std::string_view field, std::string expected, std::string found) {
   return Status::error(Code::invalid_data, "not a usable session state", {"", std::string(field), std::move(expected), std::move(found)});
 }
 
+template <class T>
+void read_values(ByteSpan from, size_t count, std::vector<T>& out) {
+  out.resize(count);
+  if (count > 0) std::memcpy(out.data(), from.data(), count * sizeof(T));
+}
+
 }  // namespace
 
 Status write_session(const SavedSession& session, const IoManager& manager, const StateSink& sink) {
@@ -67,13 +73,11 @@ Result<ReadSession> read_session(ByteSpan bytes, const Digest& program, const Li
   const size_t token_bytes = header.tokens * sizeof(TokenId), logit_bytes = header.logits * sizeof(float);
   if (rest.size() < token_bytes + logit_bytes) return broken("size", std::to_string(token_bytes + logit_bytes) + " more bytes", std::to_string(rest.size()));
   out.session.program = program;
-  out.session.tokens.resize(header.tokens);
-  std::memcpy(out.session.tokens.data(), rest.data(), token_bytes);
+  read_values(rest, header.tokens, out.session.tokens);
   for (const TokenId token : out.session.tokens) {
     if (!fits(token)) return broken("tokens", "ids below " + std::to_string(limits.vocab_size), std::to_string(token));
   }
-  out.session.logits.resize(header.logits);
-  std::memcpy(out.session.logits.data(), rest.data() + token_bytes, logit_bytes);
+  read_values(rest.subspan(token_bytes), header.logits, out.session.logits);
   if (header.pending != -1) out.session.pending = static_cast<TokenId>(header.pending);
   out.caches = rest.subspan(token_bytes + logit_bytes);
   return out;
