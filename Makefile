@@ -22,15 +22,15 @@ demo: all
 	  build/release/bin/pteron export "$$model" -o cache/smollm2.pte --backend portable; fi && \
 	build/release/bin/pteron run cache/smollm2.pte -p "$(PROMPT)" -n 48 --echo
 
-# Everything under address and undefined-behaviour sanitizers, then everything in release, then the rules of the house.
+# What runs on devices and what reads files under address and undefined-behaviour sanitizers; then everything in release, the rules of the house among it.
 test: setup
 	@scripts/fetch_smollm2.sh cache/models >/dev/null
 	cmake --preset asan -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
-	cmake --build build/asan
-	ctest --test-dir build/asan --output-on-failure -j2 -LE release_only
+	cmake --build build/asan --target pteron_sanitized
+	ctest --test-dir build/asan --output-on-failure -j2 --timeout 900 -L sanitized
 	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
 	cmake --build build/release
-	ctest --test-dir build/release --output-on-failure -j2
+	ctest --test-dir build/release --output-on-failure -j2 --timeout 1200
 
 install: all
 	cmake --install build/release --prefix $(PREFIX)
