@@ -89,6 +89,12 @@ struct Lanes : Partial<Lanes> {
   static PTERON_INLINE B masked_shift(B x, int shift) {
     return _mm256_and_si256(shift >= 0 ? _mm256_slli_epi16(x, shift) : _mm256_srli_epi16(x, -shift), _mm256_set1_epi8(kMask));
   }
+  // A product that the compiler can neither move nor merge, for measuring.
+  static PTERON_INLINE void dot_again(A& sum, B x) {
+    asm volatile("" : "+x"(x));
+    sum = dot(sum, x, x);
+    asm volatile("" : "+x"(sum));
+  }
   static PTERON_INLINE B broadcast4(const int8_t* x) {
     int32_t four = 0;
     std::memcpy(&four, x, 4);

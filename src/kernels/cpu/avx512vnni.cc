@@ -70,6 +70,12 @@ struct Lanes : Partial<Lanes> {
     const B moved = shift >= 0 ? _mm512_slli_epi16(x, static_cast<unsigned>(shift)) : _mm512_srli_epi16(x, static_cast<unsigned>(-shift));
     return _mm512_and_si512(moved, _mm512_set1_epi8(kMask));
   }
+  // A product that the compiler can neither move nor merge, for measuring.
+  static PTERON_INLINE void dot_again(A& sum, B x) {
+    asm volatile("" : "+v"(x));
+    sum = dot(sum, x, x);
+    asm volatile("" : "+v"(sum));
+  }
   static PTERON_INLINE B broadcast4(const int8_t* x) {
     int32_t four = 0;
     std::memcpy(&four, x, 4);

@@ -65,6 +65,12 @@ struct Lanes : Partial<Lanes> {
   static PTERON_INLINE B masked_shift(B x, int shift) {
     return vandq_u8(vshlq_u8(x, vdupq_n_s8(static_cast<int8_t>(shift))), vdupq_n_u8(kMask));
   }
+  // A product that the compiler can neither move nor merge, for measuring.
+  static PTERON_INLINE void dot_again(A& sum, B x) {
+    asm volatile("" : "+w"(x));
+    sum = dot(sum, x, x);
+    asm volatile("" : "+w"(sum));
+  }
   static PTERON_INLINE B broadcast4(const int8_t* x) {
     int32_t four = 0;
     std::memcpy(&four, x, 4);

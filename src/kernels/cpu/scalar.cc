@@ -261,6 +261,15 @@ void read_bytes(const std::byte* data, size_t bytes, uint64_t* sum) {
   *sum = total;
 }
 
+void dot_bytes(size_t rounds, uint64_t* multiplications) {
+  int sum = 0;
+  for (size_t i = 0; i < rounds; ++i) {
+    for (int k = 0; k < 64; ++k) sum += k * static_cast<int8_t>(i);
+    asm volatile("" : "+r"(sum));
+  }
+  *multiplications = rounds * 64;
+}
+
 }  // namespace
 
 const KernelTable& scalar_kernels() {

@@ -245,8 +245,9 @@ struct Attention {
   template <bool kPacked, int kRows>
   void all_queries(size_t first, size_t count, size_t slot, size_t slots) {
     for (; first + kRows <= count; first += kRows) block<kPacked, kRows>(first, slot, slots);
+    // What reads the cache itself should read it once: no rest of 3 as 2 and 1.
     if constexpr (kRows > 1) {
-      if (first < count) all_queries<kPacked, kRows / 2>(first, count, slot, slots);
+      if (first < count) all_queries<kPacked, kPacked ? kRows / 2 : kRows - 1>(first, count, slot, slots);
     }
   }
 

@@ -233,6 +233,23 @@ void matmul_integers(const MatmulArgs& args) {
   }
 }
 
+// Byte products on registers: as many independent sums as a register block has.
+template <class V>
+uint64_t count_products(size_t rounds) {
+  constexpr size_t kSums = 8;
+  typename V::A sums[kSums];
+  int8_t seed[4] = {1, 2, 3, 4};
+  asm volatile("" : "+m"(seed));
+  const typename V::B x = V::broadcast4(seed);
+  for (typename V::A& sum : sums) sum = V::dot_first(x, x);
+  for (size_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 8
+    for (size_t s = 0; s < kSums; ++s) V::dot_again(sums[s], x);
+  }
+  for (typename V::A& sum : sums) asm volatile("" : : "m"(sum));
+  return uint64_t{rounds} * kSums * V::kLanes * 4;
+}
+
 template <class V, PackedEncoding kEncoding>
 PTERON_INLINE typename V::F load_weights(const std::byte* record, size_t vector) {
   const size_t lane = vector * V::kLanes;

@@ -191,4 +191,12 @@ void check_read_bytes(const KernelTable& table, const KernelTable& reference) {
   EXPECT_EQ(found, plain);
 }
 
+void check_dot_bytes(const KernelTable& table, const KernelTable&) {
+  uint64_t few = 0, many = 0;
+  table.dot_bytes(10, &few);
+  table.dot_bytes(30, &many);
+  EXPECT_GT(few, 0u);
+  EXPECT_EQ(many, 3 * few);
+}
+
 }  // namespace pteron::kernels::cpu

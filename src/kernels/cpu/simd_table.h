@@ -67,6 +67,7 @@ struct Simd {
   static void attention_float16(const AttentionArgs& args) { attend<V, Element::float16>(args); }
   static void attention_bfloat16(const AttentionArgs& args) { attend<V, Element::bfloat16>(args); }
   static void attention_join(const AttentionJoinArgs& args) { join_splits<V>(args); }
+  static void dot_bytes(size_t rounds, uint64_t* multiplications) { *multiplications = count_products<V>(rounds); }
   static void read_bytes(const std::byte* data, size_t bytes, uint64_t* sum) { *sum = V::read(data, bytes); }
 
  private:
