@@ -36,7 +36,8 @@ class DecodeStream {
   DecodeStream& operator=(DecodeStream&&) noexcept;
   ~DecodeStream();
 
-  // The text that is certain after this id: whole characters only, often empty while a character or a run of byte tokens is open.
+  // The text that is certain after this id: whole characters only. Empty while a character or a run of byte tokens is open, and while the
+  // text so far ends in U+FFFD.
   std::string push(TokenId id);
   // The rest: unfinished characters become U+FFFD. The stream is as new afterwards.
   std::string flush();

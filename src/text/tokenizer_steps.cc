@@ -101,6 +101,17 @@ Status each_of(const JsonNode& node, std::string_view key, int depth, const F& f
   return {};
 }
 
+// A step that is nothing but its name; false if the table does not have it.
+template <class Kind, size_t kCount>
+bool append_plain(std::string_view type, const std::array<std::pair<std::string_view, Kind>, kCount>& table, std::vector<ContentOp>& out) {
+  for (const auto& [name, kind] : table) {
+    if (type != name) continue;
+    out.push_back(make_op(kind));
+    return true;
+  }
+  return false;
+}
+
 Status unknown_type(const JsonNode& node, std::string_view known) {
   PTERON_ASSIGN(const JsonNode type, node.get("type"));
   return type.unsupported(known);
@@ -167,11 +178,7 @@ Status append_normalizer(const JsonNode& node, std::vector<ContentOp>& out, int 
   constexpr auto kPlain = std::to_array<std::pair<std::string_view, NormalizerKind>>({{"NFC", NormalizerKind::nfc}, {"NFD", NormalizerKind::nfd},
       {"NFKC", NormalizerKind::nfkc}, {"NFKD", NormalizerKind::nfkd}, {"Lowercase", NormalizerKind::lowercase},
       {"StripAccents", NormalizerKind::strip_accents}, {"Nmt", NormalizerKind::nmt}, {"ByteLevel", NormalizerKind::byte_level}});
-  for (const auto& [name, kind] : kPlain) {
-    if (type != name) continue;
-    out.push_back(make_op(kind));
-    return {};
-  }
+  if (append_plain(type, kPlain, out)) return {};
   if (type == "Sequence") return each_of(node, "normalizers", depth, [&](const JsonNode& item) { return append_normalizer(item, out, depth + 1); });
   if (type == "BertNormalizer") return append_bert_normalizer(node, out);
   if (type == "Strip") {
@@ -255,11 +262,7 @@ Status append_decoder(const JsonNode& node, std::vector<ContentOp>& out, int dep
   if (type == "Sequence") return each_of(node, "decoders", depth, [&](const JsonNode& item) { return append_decoder(item, out, depth + 1); });
   constexpr auto kPlain = std::to_array<std::pair<std::string_view, DecoderKind>>(
       {{"ByteLevel", DecoderKind::byte_level}, {"ByteFallback", DecoderKind::byte_fallback}, {"Fuse", DecoderKind::fuse}});
-  for (const auto& [name, kind] : kPlain) {
-    if (type != name) continue;
-    out.push_back(make_op(kind));
-    return {};
-  }
+  if (append_plain(type, kPlain, out)) return {};
   if (type == "Metaspace") {
     PTERON_ASSIGN(std::string replacement, one_character(node, "replacement", "\xe2\x96\x81"));
     PTERON_ASSIGN(const uint16_t scheme, read_prepend_scheme(node));
