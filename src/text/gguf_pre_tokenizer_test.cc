@@ -6,7 +6,12 @@
 namespace pteron::text {
 namespace {
 
- }
+class Pieces final : public PieceSink {
+ public:
+  Status piece(std::string_view text) override {
+    joined += std::string(joined.empty() ? "" : "|") + std::string(text);
+    return {};
+  }
   std::string joined;
 };
 
@@ -20,7 +25,7 @@ std::string cut(std::string_view name, std::string_view text) {
   const auto table = TokenTable::open(bytes);
   const auto pre_tokenizer = PreTokenizer::from_table(*table);
   EXPECT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.status().message();
-  JoinedPieces pieces;
+  Pieces pieces;
   StepBudget budget(text.size());
   EXPECT_TRUE(PreTokenizerRun(*pre_tokenizer, budget, pieces).cut(text, true).ok());
   return pieces.joined;

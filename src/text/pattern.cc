@@ -2,7 +2,6 @@
 #include "text/pattern.h"
 
 #include <pcre2.h>
-#include <time.h>
 
 #include <string>
 #include <utility>
@@ -23,14 +22,6 @@ std::string error_text(int code) {
 }
 
 }  // namespace
-
-bool StepBudget::clock_allows() {
-  timespec now{};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return true;
-  const uint64_t time = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-  if (started_ == 0) started_ = time;
-  return time - started_ <= nanoseconds_;
-}
 
 Result<Pattern> Pattern::compile(std::string_view expression) {
   if (expression.size() > kMaxPatternBytes) {
@@ -100,7 +91,7 @@ int PatternSearch::match(size_t from) {
 
 bool PatternSearch::next(size_t& begin, size_t& end) {
   while (error_ == 0 && at_ <= text_.size()) {
-    const int result = budget_->in_time() ? match(at_) : PCRE2_ERROR_MATCHLIMIT;
+    const int result = match(at_);
     if (result < 0) {
       if (result != PCRE2_ERROR_NOMATCH) error_ = result;
       at_ = text_.size() + 1;

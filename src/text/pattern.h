@@ -14,26 +14,19 @@ struct pcre2_real_match_context_8;
 
 namespace pteron::text {
 
-// What one call may spend on searches, over all patterns and matches: steps of long searches, and, because not all that PCRE2 does counts as a step, this
-// thread's processor time, far more than any sensible pattern needs.
+// The steps that one call may spend on long searches, over all patterns and matches. Short searches are free: there can be no more of them than characters.
 class StepBudget {
  public:
-  explicit StepBudget(size_t text_size) : steps_left_(100'000'000 + 64 * uint64_t{text_size}), nanoseconds_(5'000'000'000 + 5'000 * uint64_t{text_size}) {}
+  explicit StepBudget(size_t text_size) : left_(100'000'000 + 64 * uint64_t{text_size}) {}
   // False if the budget does not have that many.
   bool take(uint64_t steps) {
-    if (steps > steps_left_) return false;
-    steps_left_ -= steps;
+    if (steps > left_) return false;
+    left_ -= steps;
     return true;
   }
-  // Called before each search; looks at the clock now and then.
-  bool in_time() { return ++searches_ % 256 != 0 || clock_allows(); }
 
  private:
-  bool clock_allows();
-  uint64_t steps_left_;
-  uint64_t nanoseconds_;
-  uint64_t started_ = 0;  // thread time of the first look at the clock
-  uint32_t searches_ = 0;
+  uint64_t left_;
 };
 
 // A compiled pattern in PCRE2's syntax; shared by threads freely.

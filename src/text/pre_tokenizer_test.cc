@@ -9,7 +9,12 @@ ContentOp op(PreTokenizerKind kind, uint16_t flags = 0, std::string text = {}, u
   return {static_cast<uint16_t>(kind), flags, number, 0, std::move(text), {}};
 }
 
- }
+class Pieces final : public PieceSink {
+ public:
+  Status piece(std::string_view text) override {
+    joined += std::string(joined.empty() ? "" : "|") + std::string(text);
+    return {};
+  }
   std::string joined;
 };
 
@@ -20,7 +25,7 @@ std::string cut(std::string_view text, std::vector<ContentOp> ops, bool from_sta
   EXPECT_TRUE(table.ok());
   const auto pre_tokenizer = PreTokenizer::from_table(*table);
   EXPECT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.status().message();
-  JoinedPieces pieces;
+  Pieces pieces;
   StepBudget budget(text.size());
   EXPECT_TRUE(PreTokenizerRun(*pre_tokenizer, budget, pieces).cut(text, from_start).ok());
   return pieces.joined;
@@ -81,7 +86,7 @@ TEST(PreTokenizer, RawBytesNeedNoMapping) {
   const auto table = TokenTable::open(bytes);
   ASSERT_TRUE(table->has(kRawBytes));
   const auto pre_tokenizer = PreTokenizer::from_table(*table);
-  JoinedPieces pieces;
+  Pieces pieces;
   StepBudget budget(10);
   EXPECT_TRUE(PreTokenizerRun(*pre_tokenizer, budget, pieces).cut(" a1", true).ok());
   EXPECT_EQ(pieces.joined, " a|1");

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "text/pre_tokenizer.h"
 #include "text/token_table_writer.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_compile.h"
@@ -50,16 +49,6 @@ inline const std::vector<std::string>& test_tokenizer_names() {
                                                                 "spm_bpe_legacy", "unigram_nfkc", "wordpiece_uncased"};
   return *names;
 }
-
-// Pieces of a text, joined with "|".
-class JoinedPieces final : public PieceSink {
- public:
-  Status piece(std::string_view text) override {
-    joined += std::string(joined.empty() ? "" : "|") + std::string(text);
-    return {};
-  }
-  std::string joined;
-};
 
 // A table with the given steps and nothing else.
 inline std::vector<std::byte> table_with(TokenizerContent content) {
