@@ -136,8 +136,12 @@ class Session:
         finally:
             left = isinstance(piece, str)
             worker.stop()
-            while isinstance(piece, str):
-                piece = await pieces.get()
+            try:
+                while isinstance(piece, str):
+                    piece = await pieces.get()
+            except asyncio.CancelledError:
+                worker.join()  # one token at most: the session must be free when this is over
+                raise
             self._end(piece, raising=not left)
 
     def _end(self, delivery: Union[Generation, BaseException], raising: bool) -> None:

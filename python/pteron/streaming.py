@@ -1,5 +1,8 @@
 """Generations that hand out their text piece by piece, from a thread that computes only when it is asked to."""
+import atexit
+import contextlib
 import threading
+import weakref
 from typing import Callable, Optional, Union
 
 from .generation import Generation
@@ -8,6 +11,17 @@ from .generation import Generation
 Delivery = Union[str, Generation, BaseException]
 #: Runs a generation with a listener that returns False to end it.
 Run = Callable[[Callable[[Optional[int], str], bool]], Generation]
+
+
+_running: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """No thread may compute on while the interpreter goes away."""
+    for worker in list(_running):
+        worker.stop()
+        worker.join()
 
 
 class Worker:
@@ -22,6 +36,7 @@ class Worker:
         self._stopped = False
         self._thread = threading.Thread(target=self._work, name="pteron-generate", daemon=True)
         self._thread.start()
+        _running.add(self)
 
     def more(self) -> None:
         """Asks for the next piece."""
@@ -53,7 +68,9 @@ class Worker:
         except BaseException as error:  # handed to the thread that asked
             self._fed()
             last = error
-        self._deliver(last)
+        _running.discard(self)
+        with contextlib.suppress(RuntimeError):  # an event loop that was closed meanwhile
+            self._deliver(last)
 
     def _fed(self) -> None:
         with self._lock:

@@ -1,5 +1,7 @@
 """Streams, asyncio, threads, cancelling."""
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 
@@ -58,6 +60,13 @@ class StreamTest(fixtures.Test):
         next(stream)
         stream.close()
         self.assertEqual(session.last.finish_reason, "cancelled")
+
+
+    def test_the_interpreter_can_leave_in_the_middle(self):
+        begin = "import pteron, sys, threading; stream = pteron.LLM(sys.argv[1]).session().generate('the cat', max_tokens=200, ignore_eos=True); begun = threading.Event()\n"
+        for rest in ("next(stream)", "threading.Thread(target=lambda: [begun.set() for _ in stream], daemon=True).start(); begun.wait()"):
+            ran = subprocess.run([sys.executable, "-c", begin + rest, fixtures.model()], capture_output=True, text=True, timeout=60)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
 
 class AsyncTest(fixtures.Test):
