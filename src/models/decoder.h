@@ -15,9 +15,9 @@ namespace pteron::models {
 struct Norm {
   enum class Kind : uint8_t { rms, layer };
   Kind kind = Kind::rms;
-  std::string weight, bias;
-  std::vector<std::string> weight_rows;  // instead of `weight`: one tensor a head, stacked
-  std::vector<int64_t> shape;            // of the weight
+  std::string weight = {}, bias = {};
+  std::vector<std::string> weight_rows = {};  // instead of `weight`: one tensor a head, stacked
+  std::vector<int64_t> shape = {};            // of the weight
   double eps = 1e-6;
   double offset = 0;                     // added to the weight
   explicit operator bool() const { return !weight.empty() || !weight_rows.empty(); }
@@ -25,11 +25,11 @@ struct Norm {
 
 // A projection [out, in]: a stored tensor, or rows of a fused one.
 struct Matrix {
-  std::string weight, bias;                          // bias may be empty
+  std::string weight = {}, bias = {};                // bias may be empty
   int64_t out = 0, in = 0;
-  std::string part;                                  // of a fused tensor, as it is called in constant names ("query")
+  std::string part = {};                             // of a fused tensor, as it is called in constant names ("query")
   int64_t stored_out = 0;                            // rows of the fused tensor; 0: not fused
-  std::vector<std::pair<int64_t, int64_t>> rows;     // begin and end of what belongs to this projection, in order
+  std::vector<std::pair<int64_t, int64_t>> rows = {};// begin and end of what belongs to this projection, in order
   bool transposed = false;                           // stored as [in, out]
 };
 
@@ -60,22 +60,22 @@ struct Block {
 };
 
 struct Decoder {
-  std::string architecture;
+  std::string architecture = {};
   int64_t vocab = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0;
   int64_t max_positions = 0;
   bool positions_limited = false;     // more than max_positions cannot be represented at all
-  std::string embedding;              // weight [vocab, hidden]
-  std::string position_embedding;     // weight [max_positions, hidden]; empty: none
+  std::string embedding = {};         // weight [vocab, hidden]
+  std::string position_embedding = {};// weight [max_positions, hidden]; empty: none
   double embedding_scale = 1;
-  std::vector<Rope> ropes;
+  std::vector<Rope> ropes = {};
   bool alibi = false;
-  std::vector<Block> blocks;
-  Norm final_norm;
+  std::vector<Block> blocks = {};
+  Norm final_norm = {};
   bool tied = false;
-  Matrix head;                        // where not tied
+  Matrix head = {};                   // where not tied
   double logits_scale = 1;
   double logits_softcap = 0;
-  std::vector<std::string> ignored;   // endings of tensors that may be in a file and mean nothing
+  std::vector<std::string> ignored = {};   // endings of tensors that may be in a file and mean nothing
 };
 
 }  // namespace pteron::models
