@@ -16,7 +16,8 @@ int64_t Scalar::as_int() const {
 namespace internal {
 
 bool has_memory(const Tensor& tensor, bool written) {
-  return tensor.data() != nullptr || (written ? tensor.capacity() : tensor.numel()) == 0;
+  if ((written ? tensor.capacity() : tensor.numel()) == 0) return true;
+  return tensor.data() != nullptr && (!written || tensor.writable());
 }
 
 bool read_scalar(const Value& value, Scalar& out) {
@@ -62,9 +63,9 @@ bool read_optional_tensor_list(const Value& value, OptionalTensorList& out) {
 Status wrong_argument(size_t index, Value::Kind expected, const Value& found) {
   Detail detail{"", "argument " + std::to_string(index), std::string(kind_name(expected)), std::string(kind_name(found.kind()))};
   if (found.is(Value::Kind::tensor) && expected == Value::Kind::tensor) {
-    detail.expected = "tensor with memory";
-    detail.found = "tensor without memory (an input that is not set, or an output that is not bound)";
-    return Status::error(Code::invalid_argument, "tensor has no memory", std::move(detail));
+    detail.expected = found.tensor().data() != nullptr ? "tensor that may be written" : "tensor with memory";
+    detail.found = found.tensor().data() != nullptr ? "constant" : "input that is not set, or output that is not bound";
+    return Status::error(Code::invalid_argument, "tensor has no memory for this", std::move(detail));
   }
   if (found.kind() == expected) detail.found += " with unusable elements";
   return Status::error(Code::invalid_data, "kernel argument has the wrong kind", std::move(detail));

@@ -57,7 +57,7 @@ Status name_instruction(Status status, const MethodState& method, const Instruct
 }  // namespace
 
 Status execute_chains(MethodState& method) {
-  for (const FreedTensor& freed : method.freed) freed.tensor->set_data(freed.data);
+  for (const FreedTensor& freed : method.freed) freed.tensor->set_data(freed.data, freed.writable);
   KernelContext context(*method.threads, method.scratch);
   size_t executed = 0;
   for (const auto& chain : method.chains) {

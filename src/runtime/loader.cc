@@ -113,7 +113,7 @@ class ValueLoader {
       std::memcpy(copy.data(), bytes.data(), bytes.size());
       bytes = copy;
     }
-    tensor.set_data(const_cast<std::byte*>(bytes.data()));
+    tensor.set_data(const_cast<std::byte*>(bytes.data()), false);
     return {};
   }
 

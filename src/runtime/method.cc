@@ -127,6 +127,7 @@ Status set_tensor(MethodState& method, size_t index, Tensor& tensor, const Tenso
   }
   if (given.data == nullptr && tensor.nbytes() > 0) return wrong_kind("input has no data", "an address", "null");
   if (method.info.inputs[index].planned) {
+    if (!tensor.writable()) return Status::error(Code::invalid_argument, "input is a constant of the program");
     if (tensor.nbytes() > 0) std::memmove(tensor.data(), given.data, tensor.nbytes());
   } else {
     if (reinterpret_cast<uintptr_t>(given.data) % std::min<size_t>(tensor.element_bytes(), 8) != 0) {

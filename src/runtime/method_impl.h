@@ -33,6 +33,7 @@ struct InitialState {
 struct FreedTensor {
   Tensor* tensor = nullptr;
   void* data = nullptr;
+  bool writable = true;
 };
 
 struct MethodState {

@@ -191,7 +191,7 @@ Status et_view(KernelContext&, std::span<Value* const> args) {
                          {"", "size", std::to_string(self.numel()), std::to_string(known)});
   }
   PTERON_TRY(out.resize({sizes, size.size()}));
-  out.set_data(const_cast<void*>(self.data()));
+  out.set_data(const_cast<void*>(self.data()), self.writable());
   return {};
 }
 

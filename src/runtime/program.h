@@ -37,12 +37,12 @@ class SharedArenas {
 struct LoadOptions {
   Allocator* allocator = nullptr;                   // null: host memory
   const KernelTable* kernels = nullptr;             // null: only the prim operators
-  std::span<const RunBackend* const> backends;
+  std::span<const RunBackend* const> backends = {};
   ThreadPool* threads = nullptr;                    // null: a pool of the method's own, of `own_threads`
   size_t own_threads = 1;                           // 1: the calling thread alone; 0: the cores that this process may use
-  std::span<const format::FlatTensorFile> external; // `.ptd` files; the method keeps them. A key must not stand in two of them
-  std::span<const MutableByteSpan> shared_arenas;   // entry k-1, where it has bytes, is arena k; contents are kept as they are
-  std::span<const BackendOption> backend_options;
+  std::span<const format::FlatTensorFile> external = {};   // `.ptd` files; the method keeps them. A key must not stand in two of them
+  std::span<const MutableByteSpan> shared_arenas = {};     // entry k-1, where it has bytes, is arena k; contents are kept as they are
+  std::span<const BackendOption> backend_options = {};
 };
 
 // What the methods of a program take and give, in file order, without loading them.

@@ -36,9 +36,10 @@ struct TensorData {
 
 inline ScalarType safetensors_dtype(const std::string& name) {
   static const std::map<std::string, ScalarType> kNames = {
-      {"F32", ScalarType::Float}, {"F64", ScalarType::Double}, {"F16", ScalarType::Half}, {"BF16", ScalarType::BFloat16}, {"I64", ScalarType::Long},
-      {"I32", ScalarType::Int}, {"I16", ScalarType::Short}, {"I8", ScalarType::Char}, {"U8", ScalarType::Byte}, {"BOOL", ScalarType::Bool},
-      {"C64", ScalarType::ComplexFloat}, {"U16", ScalarType::UInt16}, {"U32", ScalarType::UInt32}, {"U64", ScalarType::UInt64}};
+      {"F32", ScalarType::Float},  {"F64", ScalarType::Double}, {"F16", ScalarType::Half},         {"BF16", ScalarType::BFloat16},
+      {"I64", ScalarType::Long},   {"I32", ScalarType::Int},    {"I16", ScalarType::Short},        {"I8", ScalarType::Char},
+      {"U8", ScalarType::Byte},    {"BOOL", ScalarType::Bool},  {"C64", ScalarType::ComplexFloat}, {"U16", ScalarType::UInt16},
+      {"U32", ScalarType::UInt32}, {"U64", ScalarType::UInt64}};
   return kNames.at(name);
 }
 
@@ -61,14 +62,16 @@ inline std::map<std::string, TensorData> read_tensors(const std::filesystem::pat
 }
 
 // Elements moved between row-major order and the order of memory.
-inline std::string reorder(const std::string& bytes, const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order, size_t width, bool to_memory) {
+inline std::string reorder(const std::string& bytes, const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order, size_t width,
+                           bool to_memory) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) strides[order[i]] = stride, stride *= std::max(sizes[order[i]], 1);
   std::string out = bytes;
   for (size_t i = 0; i * width < bytes.size(); ++i) {
     size_t rest = i, at = 0;
-    for (size_t d = sizes.size(); d-- > 0;) at += rest % static_cast<size_t>(sizes[d]) * static_cast<size_t>(strides[d]), rest /= static_cast<size_t>(sizes[d]);
+    for (size_t d = sizes.size(); d-- > 0;)
+      at += rest % static_cast<size_t>(sizes[d]) * static_cast<size_t>(strides[d]), rest /= static_cast<size_t>(sizes[d]);
     if (to_memory) out.replace(at * width, width, bytes, i * width, width);
     else out.replace(i * width, width, bytes, at * width, width);
   }
@@ -102,7 +105,8 @@ inline std::string compare(const Json& want, const std::string& got, const std::
     if (std::isnan(a) && std::isnan(b)) continue;
     if (a == b) continue;
     if (!std::isfinite(a) || !std::isfinite(b) || !(std::abs(a - b) <= atol + rtol * std::abs(b))) {
-      return "element " + std::to_string(i) + ": expected " + std::to_string(b) + ", found " + std::to_string(a) + " (tolerance " + std::to_string(atol + rtol * std::abs(b)) + ")";
+      return "element " + std::to_string(i) + ": expected " + std::to_string(b) + ", found " + std::to_string(a) + " (tolerance " +
+             std::to_string(atol + rtol * std::abs(b)) + ")";
     }
   }
   return {};
@@ -118,7 +122,8 @@ class Cases {
   // Runs all calls of a program; the failures, one a line.
   std::string run(const Json& program) {
     std::string failures;
-    const auto tensors = program.contains("data") ? read_tensors(folder_ / program["data"].get<std::string>()) : std::map<std::string, TensorData>();
+    const auto tensors =
+        program.contains("data") ? read_tensors(folder_ / program["data"].get<std::string>()) : std::map<std::string, TensorData>();
     std::vector<std::string> data_files;
     for (const auto& name : program.value("ptd", Json::array())) data_files.push_back((folder_ / name.get<std::string>()).string());
     auto opened = package::open((folder_ / program["file"].get<std::string>()).string(), {}, data_files);
@@ -134,7 +139,8 @@ class Cases {
         if (program.value("share_arenas", false)) arenas.emplace(std::move(SharedArenas::create(opened->program).value()));
       }
       const std::string problem = run_call(*opened, arenas, methods, call, tensors);
-      if (!problem.empty()) failures += program["id"].get<std::string>() + " call " + std::to_string(call.value("call", 0)) + ": " + problem + "\n";
+      if (!problem.empty())
+        failures += program["id"].get<std::string>() + " call " + std::to_string(call.value("call", 0)) + ": " + problem + "\n";
     }
     return failures;
   }
@@ -149,7 +155,8 @@ class Cases {
         std::vector<uint8_t> order;
         for (int d : in["dim_order"]) order.push_back(static_cast<uint8_t>(d));
         held_.push_back(std::make_unique<std::string>(reorder(data.bytes, data.sizes, order, element_size(data.dtype), true)));
-        const TensorView view{*dtype_from_name(in["dtype"].get<std::string>()), data.sizes, order, held_.back()->data(), held_.back()->size()};
+        const TensorView view{*dtype_from_name(in["dtype"].get<std::string>()), data.sizes, order, held_.back()->data(),
+                              held_.back()->size()};
         PTERON_TRY(method.set_input(i, view));
       } else if (in.contains("int")) {
         PTERON_TRY(method.set_input(i, in["int"].get<int64_t>()));
@@ -206,7 +213,9 @@ class Cases {
     if (want.contains("double")) {
       const auto got = method.output_double(i);
       const double expected = want["double"].is_string() ? std::stod(want["double"].get<std::string>()) : want["double"].get<double>();
-      return !got.ok() ? got.status().message() : *got == expected || (std::isnan(*got) && std::isnan(expected)) ? "" : "found " + std::to_string(*got);
+      return !got.ok()                                                        ? got.status().message()
+             : *got == expected || (std::isnan(*got) && std::isnan(expected)) ? ""
+                                                                              : "found " + std::to_string(*got);
     }
     if (want.contains("bool")) {
       const auto got = method.output_bool(i);
@@ -227,7 +236,8 @@ class Cases {
     const std::string memory(static_cast<const char*>(got->data), got->nbytes);
     const std::string bytes = reorder(memory, sizes, order, element_size(got->dtype), false);
     std::string problem = want.contains("tensor") ? compare(want, bytes, tensors.at(want["tensor"]).bytes, got->dtype) : "";
-    if (!problem.empty() && want.contains("eager") && compare(want, bytes, tensors.at(want["eager"]).bytes, got->dtype).empty()) problem.clear();
+    if (!problem.empty() && want.contains("eager") && compare(want, bytes, tensors.at(want["eager"]).bytes, got->dtype).empty())
+      problem.clear();
     return problem;
   }
 

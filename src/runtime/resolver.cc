@@ -103,7 +103,8 @@ class Resolver {
     out.kind = Instruction::Kind::free;
     out.from = call.value;
     const Value& value = method_.values[static_cast<size_t>(call.value)];
-    if (value.is(Value::Kind::tensor) && value.tensor().data() != nullptr) method_.freed.push_back({&value.tensor(), value.tensor().data()});
+    if (value.is(Value::Kind::tensor) && value.tensor().data() != nullptr)
+      method_.freed.push_back({&value.tensor(), value.tensor().data(), value.tensor().writable()});
     return {};
   }
 

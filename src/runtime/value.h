@@ -44,7 +44,12 @@ class Tensor {
   T* data() { return static_cast<T*>(data_); }
   template <class T>
   const T* data() const { return static_cast<const T*>(data_); }
-  void set_data(void* data) { data_ = data; }
+  void set_data(void* data, bool writable = true) {
+    data_ = data;
+    writable_ = writable;
+  }
+  // Whether elements may be changed: constants lie in the file's pages, which are read-only.
+  bool writable() const { return writable_; }
 
   // Takes new sizes: the same rank, equal sizes where the tensor is not dynamic, no more elements than at load. Memory is not touched.
   Status resize(std::span<const int32_t> sizes);
@@ -59,6 +64,7 @@ class Tensor {
   uint8_t element_bytes_ = 0;
   bool dynamic_ = false;
   bool contiguous_ = true;
+  bool writable_ = true;
   std::array<uint8_t, kMaxRank> dim_order_{};
   std::array<int32_t, kMaxRank> sizes_{};
   std::array<int64_t, kMaxRank> strides_{};

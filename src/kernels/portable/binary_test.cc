@@ -34,13 +34,15 @@ TEST(Binary, LargeOperandsAgreeOnAnyNumberOfThreads) {
 
 TEST(Binary, Int8Wraps) {
   Call call("aten::add.out");
-  ASSERT_TRUE(call.in({ScalarType::Char, {2}, {100, -100}}).in({ScalarType::Char, {2}, {100, -100}}).i(1).out(ScalarType::Char, {2}).run().ok());
+  ASSERT_TRUE(
+      call.in({ScalarType::Char, {2}, {100, -100}}).in({ScalarType::Char, {2}, {100, -100}}).i(1).out(ScalarType::Char, {2}).run().ok());
   EXPECT_THAT(call.result(), ElementsAre(-56, 56));
 }
 
 TEST(Binary, FloorDivisionIsExactWhereTheQuotientRoundsUp) {
   Call call("aten::floor_divide.out");
-  ASSERT_TRUE(call.in({ScalarType::Double, {3}, {1.0, -7, 7}}).in({ScalarType::Double, {3}, {0.1, 2, -2}}).out(ScalarType::Double, {3}).run().ok());
+  ASSERT_TRUE(
+      call.in({ScalarType::Double, {3}, {1.0, -7, 7}}).in({ScalarType::Double, {3}, {0.1, 2, -2}}).out(ScalarType::Double, {3}).run().ok());
   EXPECT_THAT(call.result(), ElementsAre(9, -4, -4));
 }
 

@@ -91,7 +91,7 @@ Status conj(KernelContext&, const Tensor& self, Tensor& out) {
   for_each_pair(self, out, [&](int64_t to, int64_t from) {
     if (is_complex(self.dtype())) store_complex(out, to, std::conj(load_complex(self, from)));
     else
-      std::memcpy(out.data<std::byte>() + static_cast<size_t>(to) * bytes, self.data<std::byte>() + static_cast<size_t>(from) * bytes,
+      std::memmove(out.data<std::byte>() + static_cast<size_t>(to) * bytes, self.data<std::byte>() + static_cast<size_t>(from) * bytes,
                   bytes);
   });
   return {};

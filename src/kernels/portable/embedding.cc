@@ -28,7 +28,7 @@ Status embedding(KernelContext&, const Tensor& weight, const Tensor& indices, in
   for (size_t i = 0; i < indices.numel(); ++i) {
     const int64_t at = index_at(indices, static_cast<int64_t>(i));
     if (at < 0 || at >= weight.size(0)) return index_error("indices", at, weight.size(0));
-    if (row > 0) std::memcpy(out.data<std::byte>() + i * row, weight.data<std::byte>() + static_cast<size_t>(at) * row, row);
+    if (row > 0) std::memmove(out.data<std::byte>() + i * row, weight.data<std::byte>() + static_cast<size_t>(at) * row, row);
   }
   return {};
 }

@@ -204,11 +204,11 @@ Status Indexing::for_each(const Tensor& self, std::span<const int64_t> result_st
 
 void copy_elements(std::byte* to, const std::byte* from, int64_t to_step, int64_t from_step, int64_t n, size_t bytes) {
   if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<size_t>(n) * bytes);
+    std::memmove(to, from, static_cast<size_t>(n) * bytes);
     return;
   }
   for (int64_t i = 0; i < n; ++i)
-    std::memcpy(to + i * to_step * static_cast<int64_t>(bytes), from + i * from_step * static_cast<int64_t>(bytes), bytes);
+    std::memmove(to + i * to_step * static_cast<int64_t>(bytes), from + i * from_step * static_cast<int64_t>(bytes), bytes);
 }
 
 Status index(KernelContext&, const Tensor& self, OptionalTensorList indices, Tensor& out) {
@@ -216,6 +216,9 @@ Status index(KernelContext&, const Tensor& self, OptionalTensorList indices, Ten
   PTERON_ASSIGN(const Indexing plan, Indexing::make(self, indices));
   PTERON_TRY(out.resize(plan.result_sizes().span()));
   if (out.numel() == 0) return {};
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] != nullptr) PTERON_TRY(expect_apart(out, *indices[i]));
+  }
   const Loops<2> kept = plan.kept_loops(self, out.strides());
   const auto bytes = static_cast<int64_t>(self.element_bytes());
   return plan.for_each(self, out.strides(), [&](int64_t from, int64_t to) {
@@ -239,6 +242,9 @@ Status put(Tensor& target, const OptionalTensorList& indices, const Tensor& valu
       return bad("values do not broadcast to the indexed elements", "values", sizes_text(sizes.span()), sizes_text(values.sizes()));
   }
   if (accumulate && !is_real(target.dtype())) return bad_dtype("self", target.dtype());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] != nullptr) PTERON_TRY(expect_apart(target, *indices[i]));
+  }
   const Strides strides = broadcast_strides(values, sizes.rank());
   const Loops<2> kept = plan.kept_loops(target, strides);
   if (kept.count == 0) return {};
@@ -330,7 +336,7 @@ Status gather(KernelContext&, const Tensor& self, int64_t dim, const Tensor& ind
         if (status.ok()) status = index_error("index", at, size);
         return;
       }
-      std::memcpy(out.data<std::byte>() + (offsets[0] + i * loops.inner_stride(0)) * bytes,
+      std::memmove(out.data<std::byte>() + (offsets[0] + i * loops.inner_stride(0)) * bytes,
                   self.data<std::byte>() + (offsets[2] + i * loops.inner_stride(2) + at * step) * bytes, self.element_bytes());
     }
   });
@@ -357,10 +363,11 @@ Status masked_select(KernelContext&, const Tensor& self, const Tensor& mask, Ten
   if (count > INT32_MAX) return bad("result is too long");
   const int32_t result[] = {static_cast<int32_t>(count)};
   PTERON_TRY(out.resize(result));
+  PTERON_TRY(expect_apart(out, mask));
   const auto bytes = static_cast<int64_t>(self.element_bytes());
   int64_t at = 0;
   visit([&](int64_t offset) {
-    std::memcpy(out.data<std::byte>() + at++ * bytes, self.data<std::byte>() + offset * bytes, self.element_bytes());
+    std::memmove(out.data<std::byte>() + at++ * bytes, self.data<std::byte>() + offset * bytes, self.element_bytes());
   });
   return {};
 }
@@ -387,7 +394,7 @@ Status masked_scatter(KernelContext& context, const Tensor& self, const Tensor& 
         short_source = true;
         return;
       }
-      std::memcpy(out.data<std::byte>() + (offsets[0] + i * loops.inner_stride(0)) * bytes, source.data<std::byte>() + taken++ * bytes,
+      std::memmove(out.data<std::byte>() + (offsets[0] + i * loops.inner_stride(0)) * bytes, source.data<std::byte>() + taken++ * bytes,
                   self.element_bytes());
     }
   });

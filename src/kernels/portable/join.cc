@@ -185,7 +185,7 @@ Status repeat(KernelContext&, const Tensor& self, IntList repeats, Tensor& out) 
     const int64_t to_step = loops.inner_stride(0) * bytes, from_step = loops.inner_stride(1) * bytes;
     std::byte* to = out.data<std::byte>() + offsets[0] * bytes;
     const std::byte* at = self.data<std::byte>() + offsets[1] * bytes;
-    for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_step, at + i * from_step, self.element_bytes());
+    for (int64_t i = 0; i < n; ++i) std::memmove(to + i * to_step, at + i * from_step, self.element_bytes());
   });
   return {};
 }
@@ -201,8 +201,8 @@ Status roll(KernelContext& context, const Tensor& self, IntList shifts, IntList 
     const auto n = static_cast<int64_t>(self.numel());
     const int64_t by = (shifts[0] % n + n) % n;
     const size_t bytes = self.element_bytes();
-    std::memcpy(out.data<std::byte>() + static_cast<size_t>(by) * bytes, self.data(), static_cast<size_t>(n - by) * bytes);
-    std::memcpy(out.data(), self.data<std::byte>() + static_cast<size_t>(n - by) * bytes, static_cast<size_t>(by) * bytes);
+    std::memmove(out.data<std::byte>() + static_cast<size_t>(by) * bytes, self.data(), static_cast<size_t>(n - by) * bytes);
+    std::memmove(out.data(), self.data<std::byte>() + static_cast<size_t>(n - by) * bytes, static_cast<size_t>(by) * bytes);
     return {};
   }
   PTERON_TRY(expect(shifts.size() == dims.size(), "shifts and dims differ in number"));

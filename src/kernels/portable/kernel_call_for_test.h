@@ -29,7 +29,9 @@ struct Array {
   std::vector<uint8_t> order = {};
 };
 
-inline Array floats(std::vector<int32_t> sizes, std::vector<double> values) { return {ScalarType::Float, std::move(sizes), std::move(values)}; }
+inline Array floats(std::vector<int32_t> sizes, std::vector<double> values) {
+  return {ScalarType::Float, std::move(sizes), std::move(values)};
+}
 inline Array longs(std::vector<int32_t> sizes, std::vector<double> values) { return {ScalarType::Long, std::move(sizes), std::move(values)}; }
 inline Array bools(std::vector<int32_t> sizes, std::vector<double> values) { return {ScalarType::Bool, std::move(sizes), std::move(values)}; }
 
@@ -104,7 +106,8 @@ class Call {
 
   Status run(size_t threads = 1) {
     if (args_.size() + 1 == kernel_->max_args) args_.push_back(store(Value()));
-    if (args_.size() < kernel_->min_args || args_.size() > kernel_->max_args) return Status::error(Code::internal, "test passes the wrong number of arguments");
+    if (args_.size() < kernel_->min_args || args_.size() > kernel_->max_args)
+      return Status::error(Code::internal, "test passes the wrong number of arguments");
     std::vector<Value*> pointers;
     for (int32_t index : args_) pointers.push_back(&values_[static_cast<size_t>(index)]);
     ThreadPool pool(threads);

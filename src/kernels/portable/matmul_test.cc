@@ -29,7 +29,8 @@ TEST(Matmul, LinearOfEveryWeightTypeAndAwkwardSizes) {
         for (int j = 0; j < n; ++j) {
           double sum = bias[static_cast<size_t>(j)];
           for (int t = 0; t < k; ++t) sum += x[static_cast<size_t>(i * k + t)] * w[static_cast<size_t>(j * k + t)];
-          EXPECT_NEAR(got[static_cast<size_t>(i * n + j)], sum, weight == ScalarType::Float ? 1e-3 : std::abs(sum) * 0.01 + 1e-3) << m << "x" << n << "x" << k;
+          EXPECT_NEAR(got[static_cast<size_t>(i * n + j)], sum, weight == ScalarType::Float ? 1e-3 : std::abs(sum) * 0.01 + 1e-3)
+              << m << "x" << n << "x" << k;
         }
       }
     }
@@ -68,7 +69,13 @@ TEST(Matmul, IntegersAndEmptyInnerSizes) {
 TEST(Matmul, WrongSizesAndTypesAreErrors) {
   EXPECT_FALSE(Call("aten::mm.out").in(floats({1, 2}, {1, 2})).in(floats({3, 1}, {1, 2, 3})).out({1, 1}).run().ok());
   EXPECT_FALSE(Call("aten::linear.out").in(floats({}, {1})).in(floats({1, 1}, {1})).none().out({}).run().ok());
-  EXPECT_FALSE(Call("aten::linear.out").in(floats({1, 2}, {1, 2})).in(floats({2, 2}, {1, 2, 3, 4})).in(floats({3}, {1, 2, 3})).out({1, 2}).run().ok());
+  EXPECT_FALSE(Call("aten::linear.out")
+                   .in(floats({1, 2}, {1, 2}))
+                   .in(floats({2, 2}, {1, 2, 3, 4}))
+                   .in(floats({3}, {1, 2, 3}))
+                   .out({1, 2})
+                   .run()
+                   .ok());
   EXPECT_FALSE(Call("aten::bmm.out").in(floats({1, 1, 1}, {1})).in(floats({2, 1, 1}, {1, 2})).out({1, 1, 1}).run().ok());
 }
 

@@ -73,7 +73,7 @@ Status extremum_along(KernelContext& context, const Tensor& self, int64_t dim, b
   const size_t bytes = self.element_bytes();
   return for_each_extremum<kLargest>(context, self, plan, [&](int64_t to, int64_t from, int64_t at) {
     indices.data<int64_t>()[to] = at;
-    std::memcpy(values.data<std::byte>() + static_cast<size_t>(to) * bytes,
+    std::memmove(values.data<std::byte>() + static_cast<size_t>(to) * bytes,
                 self.data<std::byte>() + static_cast<size_t>(from + at * step) * bytes, bytes);
   });
 }
@@ -137,6 +137,8 @@ Status topk(KernelContext& context, const Tensor& self, int64_t k, int64_t dim, 
   PTERON_TRY(values.resize(sizes.span()));
   PTERON_TRY(indices.resize(sizes.span()));
   PTERON_TRY(expect(std::ranges::equal(values.dim_order(), indices.dim_order()), "outs have different dim orders"));
+  PTERON_TRY(expect_apart(indices, self));
+  PTERON_TRY(expect_apart(values, indices));
   const Reduction plan(self, scalar ? 0 : DimMask{1} << d, true, values);
   const int64_t out_step = scalar ? 0 : values.stride(d);
   const size_t bytes = self.element_bytes();
@@ -145,7 +147,7 @@ Status topk(KernelContext& context, const Tensor& self, int64_t k, int64_t dim, 
     if (is_float(self.dtype())) TopRow<double>(self, from, step, largest, positions, out_step).select(size, k);
     else TopRow<int64_t>(self, from, step, largest, positions, out_step).select(size, k);
     for (int64_t i = 0; i < k; ++i) {
-      std::memcpy(values.data<std::byte>() + static_cast<size_t>(to + i * out_step) * bytes,
+      std::memmove(values.data<std::byte>() + static_cast<size_t>(to + i * out_step) * bytes,
                   self.data<std::byte>() + static_cast<size_t>(from + positions[i * out_step] * step) * bytes, bytes);
     }
   });
@@ -203,6 +205,7 @@ Status nonzero(KernelContext&, const Tensor& self, Tensor& out) {
   if (count > std::numeric_limits<int32_t>::max()) return bad("result is too long");
   const int32_t sizes[] = {static_cast<int32_t>(count), static_cast<int32_t>(self.rank())};
   PTERON_TRY(out.resize(sizes));
+  PTERON_TRY(expect_apart(out, self));
   int64_t row = 0;
   for_each_nonzero(self, [&](int64_t position) {
     for (size_t d = self.rank(); d-- > 0;) {
@@ -230,6 +233,7 @@ Status repeat_interleave(KernelContext&, const Tensor& repeats, std::optional<in
     return bad("output size is not the sum of the repeats", "output_size", std::to_string(total), std::to_string(*output_size));
   const int32_t sizes[] = {static_cast<int32_t>(total)};
   PTERON_TRY(out.resize(sizes));
+  PTERON_TRY(expect_apart(out, repeats));
   int64_t at = 0;
   for (int64_t i = 0; i < repeats.size(0); ++i) {
     for (int64_t n = load_one<int64_t>(repeats.dtype(), repeats.data(), i); n > 0; --n) store_one(out.dtype(), i, out.data(), at++);

@@ -54,7 +54,7 @@ Status pad(KernelContext& context, const Tensor& self, IntList padding, Tensor& 
       rows.for_each_run(row / inner, row / inner + 1, [&](const auto& offsets, int64_t) { to += offsets[0], from += offsets[1]; });
       for (int64_t i = 0; i < out.size(last); ++i) {
         const int64_t source = from + source_index(i - before[kDims - 1], self.size(last), kReflect) * self.stride(last);
-        std::memcpy(out.data<std::byte>() + static_cast<size_t>(to + i * out.stride(last)) * bytes,
+        std::memmove(out.data<std::byte>() + static_cast<size_t>(to + i * out.stride(last)) * bytes,
                     self.data<std::byte>() + static_cast<size_t>(source) * bytes, bytes);
       }
     }

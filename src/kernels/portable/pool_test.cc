@@ -11,7 +11,17 @@ Array image() { return floats({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}); }
 
 TEST(Pool, MaxGivesPlaces) {
   Call call("aten::max_pool2d_with_indices.out");
-  ASSERT_TRUE(call.in(image()).ints({2, 2}).ints({2, 2}).ints({0, 0}).ints({1, 1}).b(false).out({1, 1, 2}).out(ScalarType::Long, {1, 1, 2}).none().run().ok());
+  ASSERT_TRUE(call.in(image())
+                  .ints({2, 2})
+                  .ints({2, 2})
+                  .ints({0, 0})
+                  .ints({1, 1})
+                  .b(false)
+                  .out({1, 1, 2})
+                  .out(ScalarType::Long, {1, 1, 2})
+                  .none()
+                  .run()
+                  .ok());
   EXPECT_THAT(call.result(0), ElementsAre(6, 8));
   EXPECT_THAT(call.result(1), ElementsAre(5, 7));
 }
@@ -43,7 +53,16 @@ TEST(Pool, BadWindowsAreErrors) {
 TEST(Pool, BackwardChecksItsIndices) {
   const auto run = [](double place) {
     Call call("aten::max_pool2d_with_indices_backward.grad_input");
-    return call.in(floats({1, 1, 2}, {1, 2})).in(image()).ints({2, 2}).ints({2, 2}).ints({0, 0}).ints({1, 1}).b(false).in(longs({1, 1, 2}, {5, place})).out({1, 2, 4}).run();
+    return call.in(floats({1, 1, 2}, {1, 2}))
+        .in(image())
+        .ints({2, 2})
+        .ints({2, 2})
+        .ints({0, 0})
+        .ints({1, 1})
+        .b(false)
+        .in(longs({1, 1, 2}, {5, place}))
+        .out({1, 2, 4})
+        .run();
   };
   EXPECT_TRUE(run(7).ok());
   EXPECT_FALSE(run(8).ok());

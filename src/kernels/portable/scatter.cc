@@ -51,7 +51,7 @@ Status scatter_src(KernelContext& context, const Tensor& self, int64_t dim, cons
   PTERON_TRY(expect_dtype(src, self.dtype(), "src"));
   const size_t bytes = self.element_bytes();
   return scatter_each(context, self, dim, index, &src, out, [&](int64_t to, int64_t from) {
-    std::memcpy(out.data<std::byte>() + static_cast<size_t>(to) * bytes, src.data<std::byte>() + static_cast<size_t>(from) * bytes, bytes);
+    std::memmove(out.data<std::byte>() + static_cast<size_t>(to) * bytes, src.data<std::byte>() + static_cast<size_t>(from) * bytes, bytes);
   });
 }
 

@@ -28,8 +28,17 @@ TEST(Sequence, HadamardOfTwoAndOfTwentyEight) {
 TEST(Sequence, DeltaRuleLearnsAndRecalls) {
   const auto run = [](const Array& query) {
     Call call("llama::gated_delta_rule.out");
-    EXPECT_TRUE(call.in(query).in(floats({1, 1, 2, 1}, {1, 1})).in(floats({1, 1, 2, 1}, {4, 4})).in(floats({1, 1, 2}, {1, 1})).in(floats({1, 1, 2}, {0.5, 0.5}))
-                    .in(floats({1, 1, 1, 1}, {0})).out({1, 1, 2, 1}).out({1, 1, 1, 1}).none().run().ok());
+    EXPECT_TRUE(call.in(query)
+                    .in(floats({1, 1, 2, 1}, {1, 1}))
+                    .in(floats({1, 1, 2, 1}, {4, 4}))
+                    .in(floats({1, 1, 2}, {1, 1}))
+                    .in(floats({1, 1, 2}, {0.5, 0.5}))
+                    .in(floats({1, 1, 1, 1}, {0}))
+                    .out({1, 1, 2, 1})
+                    .out({1, 1, 1, 1})
+                    .none()
+                    .run()
+                    .ok());
     return std::pair{call.result(0), call.result(1)};
   };
   const auto [answers, state] = run(floats({1, 1, 2, 1}, {1, 2}));

@@ -42,6 +42,11 @@ Status expect_contiguous(std::initializer_list<const Tensor*> tensors) {
   return {};
 }
 
+Status expect_apart(const Tensor& written, const Tensor& read) {
+  const auto *a = written.data<std::byte>(), *b = read.data<std::byte>();
+  return expect(a + written.nbytes() <= b || b + read.nbytes() <= a || written.nbytes() == 0 || read.nbytes() == 0, "tensors overlap");
+}
+
 Result<size_t> wrap_dim(int64_t dim, size_t rank) {
   const auto limit = static_cast<int64_t>(std::max<size_t>(rank, 1));
   if (dim < -limit || dim >= limit) return bad("no such dimension", "dim", "below " + std::to_string(limit), std::to_string(dim));

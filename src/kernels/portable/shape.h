@@ -62,6 +62,9 @@ Status expect_sizes(const Tensor& tensor, std::span<const int32_t> sizes, std::s
 // For kernels that index memory directly.
 Status expect_contiguous(std::initializer_list<const Tensor*> tensors);
 
+// For kernels that read one tensor while, or after, they write another.
+Status expect_apart(const Tensor& written, const Tensor& read);
+
 // `dim` of a tensor with `rank` dimensions, counted from the end if negative. A scalar has one dimension for this purpose.
 Result<size_t> wrap_dim(int64_t dim, size_t rank);
 // A set of dimensions; none given means all. An error if one appears twice.

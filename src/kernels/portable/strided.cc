@@ -14,7 +14,7 @@ void copy_run(std::byte* to, const std::byte* from, int64_t to_step, int64_t fro
   T* out = reinterpret_cast<T*>(to);
   const T* in = reinterpret_cast<const T*>(from);
   if (to_step == 1 && from_step == 1) {
-    std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    std::memmove(out, in, static_cast<size_t>(n) * sizeof(T));
   } else if (to_step == 1 && from_step == 0) {
     for (int64_t i = 0; i < n; ++i) out[i] = *in;
   } else {
@@ -77,6 +77,7 @@ void copy_view(KernelContext& context, const View& from, const View& to, std::sp
 Status copy_out(KernelContext& context, const Tensor& self, const View& view, Tensor& out) {
   PTERON_TRY(expect_dtype(out, self.dtype(), "out"));
   if (view.sizes.rank() > kMaxRank) return bad("result has too many dimensions");
+  PTERON_TRY(expect(out.writable() || out.capacity() == 0, "out is a constant"));
   PTERON_TRY(out.resize(view.sizes.span()));
   copy_view(context, view, view_of(out), out.dim_order());
   return {};

@@ -1,0 +1,69 @@
+// Recorded programs: every operator, small networks, programs that break off at run time; and what an execution allocates.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "runtime/program_cases_for_test.h"
+
+namespace {
+
+std::atomic<size_t> allocations{0};
+
+}  // namespace
+
+// Counts what C++ code of this program allocates. Kept out of line: the compiler would pair the malloc and free inside with new and delete.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  std::abort();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace pteron::runtime::testing {
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(PTERON_TEST_DATA) / "ops";
+
+TEST(ProgramCases, OutputsAreTheRecordedOnes) {
+  Cases cases(kFolder);
+  size_t programs = 0;
+  const Json index = cases.index();
+  for (const Json& program : index["programs"]) {
+    EXPECT_EQ(cases.run(program), "");
+    ++programs;
+  }
+  EXPECT_EQ(programs, index["programs"].size());
+  EXPECT_GT(programs, 100u);
+}
+
+// Each is one change away from a program that runs; all must end in an error.
+TEST(ProgramCases, ProgramsThatBreakOffAreErrors) {
+  const std::filesystem::path folder = kFolder / "negative";
+  const KernelTable table{portable::all_kernels()};
+  const Json negatives = Json::parse(read_file(folder / "index.json"));
+  for (const Json& file : negatives["files"]) {
+    auto opened = package::open((folder / file["file"].get<std::string>()).string());
+    if (!opened.ok()) continue;
+    LoadOptions options;
+    options.kernels = &table;
+    auto method = load_method(opened->program, "forward", options);
+    if (!method.ok()) {
+      EXPECT_FALSE(method.status().message().empty());
+      continue;
+    }
+    const auto tensors = read_tensors(folder / file["inputs"].get<std::string>());
+    Status status;
+    for (size_t i = 0; i < method->info().inputs.size() && status.ok(); ++i) {
+      const TensorData& data = tensors.at("in" + std::to_string(i));
+      status = method->set_input(i, TensorView{data.dtype, data.sizes, {}, data.bytes.data(), data.bytes.size()});
+    }
+    if (status.ok()) status = method->execute();
+    EXPECT_FALSE(status.ok()) << file["file"];
+  }
+}
+
+}  // namespace
+}  // namespace pteron::runtime::testing
