@@ -604,7 +604,8 @@ std::string encode_url(std::string_view text) {
 Result<Value> filter_wordcount(const Value& self, Arguments&, Meter&) {
   int64_t words = 0;
   bool inside = false;
-  for (std::string_view c : characters_of(to_text(self))) {
+  const std::string text = to_text(self);
+  for (std::string_view c : characters_of(text)) {
     const bool letter = c.size() > 1 || std::isalnum(static_cast<unsigned char>(c[0])) != 0 || c == "_";
     words += letter && !inside;
     inside = letter;

@@ -13,6 +13,7 @@ namespace pteron::text::jinja {
 
 // The characters (code points) of a UTF-8 text; a byte that begins none stands alone.
 std::vector<std::string_view> characters_of(std::string_view text);
+std::vector<std::string_view> characters_of(std::string&& text) = delete;  // the views would outlive it
 size_t character_count(std::string_view text);
 std::string encode_utf8(uint32_t code_point);
 uint32_t decode_utf8(std::string_view character);
