@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -119,8 +120,12 @@ class Cases {
 
   Json index() const { return Json::parse(read_file(folder_ / "index.json")); }
 
+  // Called around each execution, where somebody counts what happens in between.
+  std::function<void(const std::string& id, const std::function<void()>& execute)> around_execution;
+
   // Runs all calls of a program; the failures, one a line.
   std::string run(const Json& program) {
+    id_ = program["id"];
     std::string failures;
     const auto tensors =
         program.contains("data") ? read_tensors(folder_ / program["data"].get<std::string>()) : std::map<std::string, TensorData>();
@@ -189,7 +194,10 @@ class Cases {
     Method& method = methods.at(name);
     PTERON_TRY(set_inputs(method, call, tensors));
     PTERON_TRY(method.allocate_outputs());
-    return method.execute();
+    if (!around_execution) return method.execute();
+    Status status;
+    around_execution(id_, [&] { status = method.execute(); });
+    return status;
   }
 
   std::string run_call(const package::Opened& opened, const std::optional<SharedArenas>& arenas,
@@ -243,7 +251,8 @@ class Cases {
 
   std::filesystem::path folder_;
   ThreadPool threads_{2};
-  std::vector<std::unique_ptr<std::string>> held_;  // what unplanned inputs point to
+  std::vector<std::unique_ptr<std::string>> held_;
+  std::string id_;
 };
 
 }  // namespace pteron::runtime::testing

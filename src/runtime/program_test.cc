@@ -39,6 +39,28 @@ TEST(ProgramCases, OutputsAreTheRecordedOnes) {
   EXPECT_GT(programs, 100u);
 }
 
+// What a program needs is set aside when it is loaded: executing it takes nothing from the heap, except for the message of an error.
+TEST(ProgramCases, ExecutionAllocatesNothing) {
+  Cases cases(kFolder);
+  size_t executions = 0;
+  std::map<std::string, size_t> allocating;
+  cases.around_execution = [&](const std::string& id, const std::function<void()>& execute) {
+    const size_t before = allocations;
+    execute();
+    ++executions;
+    if (allocations != before) allocating[id] = allocations - before;
+  };
+  const Json index = cases.index();
+  for (const Json& program : index["programs"]) {
+    bool refused = false;
+    for (const Json& call : program["runs"]) refused = refused || call["status"] == "refused";
+    if (refused) continue;
+    EXPECT_EQ(cases.run(program), "");
+  }
+  EXPECT_GT(executions, 100u);
+  for (const auto& [id, count] : allocating) ADD_FAILURE() << id << " allocated " << count << " times";
+}
+
 // Each is one change away from a program that runs; all must end in an error.
 TEST(ProgramCases, ProgramsThatBreakOffAreErrors) {
   const std::filesystem::path folder = kFolder / "negative";
