@@ -1,5 +1,7 @@
 # The short way to everything; CMakePresets.json has the long one.
 PREFIX ?= /usr/local
+# ccache has to be told that precompiled headers are in use.
+CACHED := -DCMAKE_CXX_COMPILER_LAUNCHER="env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
 PROMPT ?= The capital of France is
 
 .PHONY: all demo test install bench-skeleton fuzz docs clean setup
@@ -9,7 +11,7 @@ setup:
 	@scripts/setup.sh
 
 build/release/build.ninja: | setup
-	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+	cmake --preset release $(CACHED) >/dev/null
 
 .PHONY: build/release/bin/pteron
 build/release/bin/pteron: build/release/build.ninja
@@ -25,10 +27,10 @@ demo: all
 # What runs on devices and what reads files under address and undefined-behaviour sanitizers; then everything in release, the rules of the house among it.
 test: setup
 	@scripts/fetch_smollm2.sh cache/models >/dev/null
-	cmake --preset asan -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+	cmake --preset asan $(CACHED) >/dev/null
 	cmake --build build/asan --target pteron_sanitized
 	ctest --test-dir build/asan --output-on-failure -j2 --timeout 900 -L sanitized
-	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+	cmake --preset release $(CACHED) >/dev/null
 	cmake --build build/release
 	ctest --test-dir build/release --output-on-failure -j2 --timeout 1200
 

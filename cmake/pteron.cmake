@@ -1,6 +1,20 @@
 # One call a folder: a library of its *.cc, one test program of its *_test.cc, one target a *_fuzz.cc and *_bench.cc.
 #   pteron_folder(NAME [RUN_SIDE] [DEPS folder...] [LINK target...] [TEST_DEPS folder...] [TEST_LINK target...] [EXCLUDE file...])
 # NAME is the folder below src with "_" for "/". DEPS are the folders that it includes, so linking mirrors the include table.
+
+# Test programs share a precompiled header of what nearly all of them read, and are optimised a little only: most of their cost is being compiled.
+if(PTERON_TESTS)
+  function(pteron_test_program target)
+    target_compile_definitions(${target} PRIVATE PTERON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" PTERON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+    target_link_libraries(${target} ${ARGN} pteron_flags GTest::gmock_main)
+  endfunction()
+  file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cc "")
+  add_executable(pteron_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_headers.cc)
+  pteron_test_program(pteron_test_headers)
+  target_precompile_headers(pteron_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <fstream> <map> <random> <sstream> <string> <vector>)
+endif()
+
 function(pteron_folder name)
   cmake_parse_arguments(ARG "RUN_SIDE" "" "DEPS;LINK;TEST_DEPS;TEST_LINK;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
@@ -39,8 +53,8 @@ function(pteron_folder name)
   list(TRANSFORM test_deps PREPEND pteron_)
   if(PTERON_TESTS AND tests)
     add_executable(pteron_${name}_test ${tests})
-    target_compile_definitions(pteron_${name}_test PRIVATE PTERON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" PTERON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    target_link_libraries(pteron_${name}_test pteron_${name} ${test_deps} ${ARG_TEST_LINK} GTest::gmock_main)
+    pteron_test_program(pteron_${name}_test pteron_${name} ${test_deps} ${ARG_TEST_LINK})
+    target_precompile_headers(pteron_${name}_test REUSE_FROM pteron_test_headers)
     add_test(NAME ${name} COMMAND pteron_${name}_test)
     if(sanitized)
       set_tests_properties(${name} PROPERTIES LABELS sanitized)
