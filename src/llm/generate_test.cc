@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -156,14 +157,20 @@ TEST(Generate, TheCallbackAndOtherThreadsStopIt) {
   endless.capacity = 1 << 20;
   Scripted long_one(endless);
   long_one.append({0});
+  std::binary_semaphore begun{0}, cancelled{0};
   std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    begun.acquire();
     long_one.session.cancel();
+    cancelled.release();
   });
-  const Generation stopped = long_one.run(greedy(1 << 20));
+  size_t tokens = 0;
+  const Generation stopped = long_one.run(greedy(1000), [&](const TokenEvent&) {
+    if (++tokens == 10) begun.release(), cancelled.acquire();
+    return Flow::go_on;
+  });
   other.join();
   EXPECT_EQ(stopped.finish_reason, FinishReason::cancelled);
-  EXPECT_EQ(stopped.tokens.size(), long_one.session.position());
+  EXPECT_EQ(stopped.tokens.size(), 10u);
 }
 
 TEST(Generate, TheTimeLimitEndsIt) {
@@ -173,9 +180,12 @@ TEST(Generate, TheTimeLimitEndsIt) {
   scripted.append({0});
   GenerateOptions options = greedy(1 << 20);
   options.time_limit = std::chrono::milliseconds(5);
-  const Generation out = scripted.run(options);
+  const Generation out = scripted.run(options, [](const TokenEvent&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Flow::go_on;
+  });
   EXPECT_EQ(out.finish_reason, FinishReason::length);
-  EXPECT_LT(out.tokens.size(), size_t{1} << 20);
+  EXPECT_LE(out.tokens.size(), 6u);
 }
 
 TEST(Generate, LogprobsComeWithEachToken) {
