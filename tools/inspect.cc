@@ -74,6 +74,34 @@ void print_listing(const Json& method) {
   }
 }
 
+// Packed weights by encoding, with the errors of those that were quantised at export.
+void print_weights(const Json& weights) {
+  struct Group {
+    size_t count = 0, quantised = 0;
+    uint64_t bytes = 0;
+    double sum = 0, worst = 0;
+    std::string worst_key;
+  };
+  std::map<std::string, Group> groups;
+  for (const Json& weight : weights) {
+    Group& group = groups[weight["encoding"].get<std::string>()];
+    ++group.count;
+    group.bytes += weight["bytes"].get<uint64_t>();
+    if (!weight.contains("error")) continue;
+    const double error = weight["error"];
+    ++group.quantised;
+    group.sum += error;
+    if (error > group.worst) group.worst = error, group.worst_key = weight["key"];
+  }
+  for (const auto& [encoding, group] : groups) {
+    std::printf("weights %-14s %zu, %s", encoding.c_str(), group.count, human_bytes(static_cast<double>(group.bytes)).c_str());
+    if (group.quantised > 0) {
+      std::printf("; quantised with a relative error of %.4f on average, %.4f at most (%s)", group.sum / static_cast<double>(group.quantised), group.worst, group.worst_key.c_str());
+    }
+    std::printf("\n");
+  }
+}
+
 void print_text(const Json& report, const Options& options) {
   std::printf("%s, %s\n", options.file.c_str(), human_bytes(report["bytes"]["total"].get<double>()).c_str());
   const Json& trust = report["manifest"];
@@ -98,6 +126,7 @@ void print_text(const Json& report, const Options& options) {
     std::printf(";");
   }
   std::printf("\n");
+  print_weights(report["weights"]);
   // Weights of a backend have one entry each: those that share a prefix are summed.
   std::map<std::string, std::pair<size_t, uint64_t>> groups;
   for (const Json& entry : report["named_data"]) {

@@ -25,6 +25,7 @@ Result<Engine> load_engine(const Context& context, const EngineFlags& flags) {
   options.threads = context.threads;
   options.chunk = flags.chunk;
   options.min_chunk = flags.min_chunk;
+  options.profile = flags.profile;
   return Engine::load(flags.file, options);
 }
 

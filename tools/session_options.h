@@ -17,6 +17,7 @@ struct EngineFlags {
   std::vector<std::string> data;
   TrustOptions trust;
   size_t chunk = 0, min_chunk = 2;
+  bool profile = false;
 };
 
 void add_engine_options(CLI::App& verb, EngineFlags& flags);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "pteron/backend.h"
 #include "pteron/manifest.h"
 #include "pteron/status.h"
 #include "pteron/tensor.h"
@@ -28,6 +29,7 @@ struct ExportRequest {
   std::string output;  ///< the `.pte` to write, whole or not at all
 
   std::string backend = "cpu";                                        ///< see `list_backends`
+  std::vector<const CompileBackend*> backends;                        ///< the caller's own, besides those of this build; must outlive the call
   std::vector<std::pair<std::string, std::string>> backend_options;  ///< key and value, as `--backend name:key=value` gives them
 
   std::optional<Quantization> quant, embedding_quant, head_quant;

@@ -13,6 +13,7 @@
 #include "pteron/allocator.h"
 #include "pteron/generation.h"
 #include "pteron/manifest.h"
+#include "pteron/profile.h"
 #include "pteron/program.h"
 #include "pteron/status.h"
 #include "pteron/tensor.h"
@@ -102,6 +103,8 @@ struct EngineOptions {
   size_t chunk = 0;                        ///< rows of a prefill call that are used, at most C; 0: all
   size_t min_chunk = 2;                    ///< fewer remaining tokens than this go one by one through decode
   bool use_prefill = true;                 ///< false: decode only
+  std::vector<const RunBackend*> backends = {};  ///< the caller's own, besides those of this build; must outlive the engine and its sessions
+  bool profile = false;                    ///< count what steps cost, for `Engine::profile`; costs a little time itself
 };
 
 /// A cache of a session, in place: valid while the session lives, contents as of its last call.
@@ -198,6 +201,10 @@ class Engine {
 
   /// Scores a text in windows, each on a reset session, as docs/cli.md describes. `progress` returns false to stop (`cancelled`).
   Result<Perplexity> perplexity(std::span<const TokenId> ids, const PerplexityOptions& options = {}, const std::function<bool(size_t done, size_t total)>& progress = {}) const;
+
+  /// What all sessions' steps cost since load or `clear_profile`, most time first within a method; empty unless the option `profile` was set.
+  std::vector<StepProfile> profile() const;
+  void clear_profile();
 
   struct Impl;
   explicit Engine(std::shared_ptr<const Impl> impl);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pteron/allocator.h"
+#include "pteron/backend.h"
 #include "pteron/manifest.h"
 #include "pteron/method.h"
 #include "pteron/status.h"
@@ -20,6 +21,7 @@ namespace pteron {
 struct MethodOptions {
   Allocator* allocator = nullptr;  ///< memory for arenas and delegates; null: host memory. Must outlive the method.
   size_t threads = 0;              ///< for kernels; 0: the cores that this process may use
+  std::vector<const RunBackend*> backends = {};  ///< the caller's own, besides those of this build; must outlive the method
 };
 
 /// A verified file, mapped or copied. Shared freely between threads; methods that were loaded from it keep it alive.

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "pteron/allocator.h"
+#include "pteron/backend.h"
 #include "pteron/compile.h"
 #include "pteron/conformance.h"
 #include "pteron/generation.h"
 #include "pteron/llm.h"
 #include "pteron/manifest.h"
 #include "pteron/method.h"
+#include "pteron/profile.h"
 #include "pteron/program.h"
 #include "pteron/status.h"
 #include "pteron/tensor.h"

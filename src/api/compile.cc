@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "api/backend_adapter.h"
 #include "base/file.h"
 #include "builtin/compile/builtin.h"
 #include "compiler/compiler.h"
@@ -12,10 +13,12 @@
 namespace pteron {
 namespace {
 
-Result<const partition::CompileBackend*> find_backend(const std::string& name) {
+Result<const partition::CompileBackend*> find_backend(const std::string& name, std::span<const partition::CompileBackend* const> callers) {
   if (name == "portable") return nullptr;
   std::string known = "portable";
-  for (const partition::CompileBackend* backend : builtin::builtin_compile_backends()) {
+  std::vector<const partition::CompileBackend*> all(callers.begin(), callers.end());
+  all.insert(all.end(), builtin::builtin_compile_backends().begin(), builtin::builtin_compile_backends().end());
+  for (const partition::CompileBackend* backend : all) {
     if (backend->name() == name) return backend;
     known += ", " + std::string(backend->name());
   }
@@ -33,11 +36,11 @@ std::optional<compiler::Quantization> to_compiler(std::optional<Quantization> qu
   return std::nullopt;
 }
 
-Result<compiler::CompileRequest> to_compiler(const ExportRequest& request) {
+Result<compiler::CompileRequest> to_compiler(const ExportRequest& request, std::span<const partition::CompileBackend* const> callers) {
   compiler::CompileRequest out;
   out.source = request.source;
   out.output = request.output;
-  PTERON_ASSIGN(out.backend, find_backend(request.backend));
+  PTERON_ASSIGN(out.backend, find_backend(request.backend, callers));
   out.backend_options = request.backend_options;
   out.quant = to_compiler(request.quant);
   out.embedding_quant = to_compiler(request.embedding_quant);
@@ -75,7 +78,13 @@ std::function<Status(FileWriter&)> signer(const ExportRequest& request) {
 }  // namespace
 
 Result<ExportReport> export_program(const ExportRequest& request) {
-  PTERON_ASSIGN(compiler::CompileRequest compile, to_compiler(request));
+  std::vector<std::unique_ptr<partition::CompileBackend>> adapted;
+  std::vector<const partition::CompileBackend*> callers;
+  for (const CompileBackend* backend : request.backends) {
+    adapted.push_back(api::adapt(*backend));
+    callers.push_back(adapted.back().get());
+  }
+  PTERON_ASSIGN(compiler::CompileRequest compile, to_compiler(request, callers));
   if (request.key != nullptr) compile.seal = signer(request);
   PTERON_ASSIGN(compiler::CompileReport made, compiler::compile(compile));
   return ExportReport{std::move(made.json), std::move(made.printed), made.bytes, std::move(made.warnings)};

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "builtin/run/builtin.h"
 #include "core/dtype.h"
+#include "package/open.h"
 
 namespace pteron::api {
 namespace {
@@ -165,9 +168,33 @@ uint64_t segment_bytes(const format::Program& program, const std::optional<forma
   return part && part->segment_index < program.segments.size() ? program.segments[part->segment_index].size : 0;
 }
 
+// The weights that backends of this build know to be in named data, each once.
+Json describe_weights(const format::VerifiedProgram& verified, bool complete) {
+  Json json = Json::array();
+  std::set<std::string> seen;
+  for (const format::Plan& plan : verified.program().plans) {
+    for (const format::Delegate& delegate : plan.delegates) {
+      const ByteSpan payload = verified.delegate_data(delegate);
+      if (!complete && payload.size() > package::kTablePayloadBytes) continue;
+      for (const runtime::RunBackend* backend : builtin::builtin_run_backends()) {
+        if (backend->id() != delegate.id) continue;
+        const auto weights = backend->weights(payload);
+        if (!weights.ok()) continue;  // loading says what is wrong with it
+        for (const StoredWeight& weight : *weights) {
+          if (!seen.insert(weight.key).second) continue;
+          Json row = {{"key", weight.key}, {"encoding", weight.encoding}, {"shape", weight.shape}, {"bytes", weight.bytes}};
+          if (weight.error) row["error"] = *weight.error;
+          json.push_back(std::move(row));
+        }
+      }
+    }
+  }
+  return json;
+}
+
 }  // namespace
 
-Json describe(const format::VerifiedProgram& verified, bool instructions) {
+Json describe(const format::VerifiedProgram& verified, bool complete, bool instructions) {
   const format::Program& program = verified.program();
   Json json;
   uint64_t segments = 0, named = 0, delegates = 0;
@@ -197,6 +224,7 @@ Json describe(const format::VerifiedProgram& verified, bool instructions) {
   json["methods"] = Json::array();
   for (const format::Plan& plan : program.plans) json["methods"].push_back(describe_plan(verified, plan, instructions));
   json["named_data"] = std::move(named_data);
+  json["weights"] = describe_weights(verified, complete);
   json["segments"] = Json::array();
   for (const format::Segment& segment : program.segments) json["segments"].push_back({{"offset", segment.offset}, {"bytes", segment.size}});
   json["constants"] = describe_constants(program);

@@ -7,7 +7,8 @@
 
 namespace pteron::api {
 
-// Keys: bytes, methods, named_data, segments, constants; with `instructions`, each method's listing. Reads metadata only, except for small named data.
-nlohmann::ordered_json describe(const format::VerifiedProgram& program, bool instructions);
+// Keys: bytes, methods, named_data, weights, segments, constants; with `instructions`, each method's listing. Reads metadata only, and payloads of
+// delegates: small ones where the program is not `complete`, but opened for its tables.
+nlohmann::ordered_json describe(const format::VerifiedProgram& program, bool complete, bool instructions);
 
 }  // namespace pteron::api

@@ -1,9 +1,11 @@
 #include "pteron/llm.h"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/backend_adapter.h"
 #include "api/chat_encoding.h"
 #include "api/program_impl.h"
 #include "api/tokenizer_impl.h"
@@ -13,6 +15,7 @@
 #include "llm/perplexity.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
+#include "runtime/profile.h"
 #include "text/chat_template.h"
 
 namespace pteron {
@@ -43,10 +46,12 @@ struct Engine::Impl {
   size_t threads = 1;
   CpuTarget cpu = CpuTarget::scalar;
   std::string contract;
+  api::RunBackends backends;
+  std::unique_ptr<runtime::Profile> profile;  // outlives the methods that fill it
   std::shared_ptr<const llm::Engine> engine;
   std::optional<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;
-  explicit Impl(Program p) : program(std::move(p)) {}
+  Impl(Program p, const EngineOptions& engine_options) : program(std::move(p)), options(engine_options), backends(engine_options.backends) {}
 };
 
 struct Session::Impl {
@@ -97,13 +102,15 @@ Engine::~Engine() = default;
 
 Result<Engine> Engine::load(const std::string& path, const EngineOptions& options) {
   PTERON_ASSIGN(Program program, Program::open(path, options.policy, options.external_data));
-  auto impl = std::make_shared<Impl>(std::move(program));
-  impl->options = options;
+  auto impl = std::make_shared<Impl>(std::move(program), options);
   impl->options.policy.trusted = {};  // the caller's keys need not outlive the call
   impl->threads = options.threads == 0 ? usable_cores() : options.threads;
   PTERON_ASSIGN(impl->cpu, cpu_target());
   llm::EngineOptions engine_options;
   engine_options.load = impl->program.impl().load_options();
+  engine_options.load.backends = impl->backends.all();
+  if (options.profile) impl->profile = std::make_unique<runtime::Profile>();
+  engine_options.load.profile = impl->profile.get();
   engine_options.manager.allocator = options.allocator;
   engine_options.manager.threads = impl->threads;
   engine_options.manager.use_prefill = options.use_prefill;
@@ -136,6 +143,21 @@ std::string Engine::cpu() const { return std::string(cpu_target_name(impl_->cpu)
 const Tokenizer* Engine::tokenizer() const { return impl_->tokenizer ? &*impl_->tokenizer : nullptr; }
 const ChatTemplate* Engine::chat_template() const { return impl_->chat_template ? &*impl_->chat_template : nullptr; }
 GenerateOptions Engine::default_generation() const { return impl_->engine->default_options(); }
+
+std::vector<StepProfile> Engine::profile() const {
+  std::vector<StepProfile> steps;
+  if (impl_->profile == nullptr) return steps;
+  impl_->profile->each([&](const runtime::Profile::Row& row) {
+    const runtime::Profile::Totals totals = row.totals();
+    if (totals.calls > 0) steps.push_back({row.method, row.kind, totals.calls, std::chrono::duration<double>(totals.time).count(), totals.work.bytes, totals.work.operations});
+  });
+  std::stable_sort(steps.begin(), steps.end(), [](const StepProfile& a, const StepProfile& b) { return a.method != b.method ? a.method < b.method : a.seconds > b.seconds; });
+  return steps;
+}
+
+void Engine::clear_profile() {
+  if (impl_->profile != nullptr) impl_->profile->each([](runtime::Profile::Row& row) { row.clear(); });
+}
 
 size_t Engine::arena_bytes() const {
   size_t bytes = 0;

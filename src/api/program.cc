@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/backend_adapter.h"
 #include "api/describe.h"
 #include "api/program_impl.h"
 #include "builtin/run/builtin.h"
@@ -91,7 +92,9 @@ std::vector<std::string> Program::named_data_keys() const {
 
 Result<Method> Program::load(std::string_view method, const MethodOptions& options) const {
   PTERON_TRY(require_complete(impl_->opened));
+  const api::RunBackends backends(options.backends);
   runtime::LoadOptions load = impl_->load_options();
+  load.backends = backends.all();
   load.allocator = options.allocator;
   load.own_threads = options.threads;
   return runtime::load_method(impl_->opened.program, method, load);
@@ -105,7 +108,7 @@ std::string Program::describe(bool instructions) const {
     json["contract"] = Json::parse(contract, nullptr, false);
     if (json["contract"].is_discarded()) json["contract"] = contract;
   }
-  json.update(api::describe(impl_->opened.program, instructions));
+  json.update(api::describe(impl_->opened.program, impl_->opened.complete, instructions));
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

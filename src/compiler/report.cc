@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 namespace pteron::compiler {
 namespace {
@@ -39,6 +40,23 @@ Json method_json(const ir::Graph& graph, const partition::MethodPartition* parti
   }
   out["refused"] = Json::array();
   for (const auto& refusal : partition->refused) out["refused"].push_back({{"operator", refusal.op}, {"reason", refusal.reason}, {"count", refusal.count}});
+  return out;
+}
+
+// Each weight once, however many methods refer to it.
+Json weights_json(const std::vector<partition::MethodPartition>& partitions) {
+  Json out = Json::array();
+  std::set<std::string_view> seen;
+  for (const partition::MethodPartition& method : partitions) {
+    for (const partition::Delegate& delegate : method.delegates) {
+      for (const StoredWeight& weight : delegate.payload.weights) {
+        if (!seen.insert(weight.key).second) continue;
+        Json row = {{"key", weight.key}, {"encoding", weight.encoding}, {"shape", weight.shape}, {"bytes", weight.bytes}};
+        if (weight.error) row["error"] = *weight.error;
+        out.push_back(std::move(row));
+      }
+    }
+  }
   return out;
 }
 
@@ -85,6 +103,7 @@ Json report_json(const ReportFacts& facts, const Stages& stages) {
     out["methods"].push_back(method_json(facts.module->methods[i], partition, facts.emitted->methods[i]));
   }
   out["bytes"] = {{"file", facts.bytes}, {"constants", facts.emitted->constant_bytes}, {"delegates", facts.emitted->delegate_bytes}, {"named_data", facts.emitted->named_bytes}};
+  out["weights"] = weights_json(*facts.partitions);
   out["stage_ms"] = stages.json();
   out["peak_rss_bytes"] = stages.peak_rss();
   out["peak_anonymous_bytes"] = stages.peak_anonymous();

@@ -57,6 +57,19 @@ Status check_tables(manifest::CheckedFile& checked, ThreadPool* pool) {
   return checked.check_range(0, layout.program_size);
 }
 
+// What small payloads say is shown beside the tables.
+Status check_payloads(manifest::CheckedFile& checked, const format::VerifiedProgram& program) {
+  if (format::is_bundled_program(checked.program())) return {};  // checked as a whole
+  for (const format::Plan& plan : program.program().plans) {
+    for (const format::Delegate& delegate : plan.delegates) {
+      const ByteSpan payload = program.delegate_data(delegate);
+      if (!delegate.in_segment || payload.size() > kTablePayloadBytes) continue;
+      PTERON_TRY(checked.check_range(static_cast<uint64_t>(payload.data() - checked.program().data()), payload.size()));
+    }
+  }
+  return {};
+}
+
 Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const std::string> external_data, Extent extent) {
   manifest::CheckedFile checked = manifest::CheckedFile::open(file.bytes(), policy);
   PTERON_TRY(checked.trust().verdict);
@@ -76,6 +89,7 @@ Result<Opened> admit(FileBytes file, const LoadPolicy& policy, std::span<const s
   }
   PTERON_TRY(check_keys(external));
   PTERON_ASSIGN(format::VerifiedProgram program, Gate::verify(std::move(file), checked.program()));
+  if (extent == Extent::tables) PTERON_TRY(check_payloads(checked, program));
   return Opened{std::move(program), checked.trust(), std::move(external), extent == Extent::everything};
 }
 

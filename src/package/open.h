@@ -26,8 +26,12 @@ struct Opened {
 // With `LoadMode::map` the files must not change while the result lives.
 Result<Opened> open(const std::string& path, const LoadPolicy& policy = {}, std::span<const std::string> external_data = {});
 
+// Payloads of delegates up to this size belong to the tables; larger ones hold weights.
+inline constexpr uint64_t kTablePayloadBytes = 4 << 20;
+
 // For looking at a file of any size: of what a trusted key vouches for, only the bytes that are parsed are checked, which are header and
-// tables (everything in a bundle, and in a program without the extended header). Constants and other segments must not be used.
+// tables (everything in a bundle, and in a program without the extended header), and payloads of delegates up to `kTablePayloadBytes`. Constants and
+// other segments must not be used.
 Result<Opened> open_tables(const std::string& path, const LoadPolicy& policy = {});
 
 // The same as `open` for a caller's bytes, which must outlive every copy of the program and start at an address aligned to 16 bytes.

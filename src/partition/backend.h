@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "core/stored_weight.h"
 #include "ir/graph.h"
 #include "ir/pass.h"
 #include "partition/named_data.h"
@@ -44,6 +45,7 @@ struct Region {
 struct Payload {
   std::vector<std::byte> bytes;                                            // the delegate's blob
   std::vector<std::pair<std::string, std::vector<std::byte>>> compile_specs;  // stored beside it, passed unmodified to the run half
+  std::vector<StoredWeight> weights;                                       // of the named data that it refers to, for the report
 };
 
 class CompileBackend {

@@ -5,7 +5,7 @@
 
 namespace pteron::partition {
 
-Status NamedDataStore::add(std::string key, ByteRecipe bytes, uint32_t alignment) {
+Status NamedDataStore::add(std::string key, ByteRecipe bytes, uint32_t alignment, float error) {
   if (key.empty() || alignment == 0) return Status::error(Code::internal, "named data needs a key and an alignment", {.field = key});
   if (const auto it = index_.find(key); it != index_.end()) {
     const Entry& known = entries_[it->second];
@@ -14,7 +14,7 @@ Status NamedDataStore::add(std::string key, ByteRecipe bytes, uint32_t alignment
                          {.field = key, .expected = std::to_string(known.bytes.nbytes) + " bytes", .found = std::to_string(bytes.nbytes)});
   }
   index_.emplace(key, entries_.size());
-  entries_.push_back({std::move(key), std::move(bytes), alignment});
+  entries_.push_back({std::move(key), std::move(bytes), alignment, error});
   return {};
 }
 

@@ -17,6 +17,10 @@ TEST(NamedData, OneEntryAKeyInOrderOfInsertion) {
   EXPECT_EQ(store.entries()[1].alignment, 16u);
   EXPECT_TRUE(store.contains("a"));
   EXPECT_FALSE(store.contains("c"));
+  EXPECT_EQ(store.find("c"), nullptr);
+  ASSERT_TRUE(store.add("q", {1, {}}, 64, 0.25f).ok());
+  ASSERT_TRUE(store.add("q", {1, {}}, 64).ok());
+  EXPECT_EQ(store.find("q")->error, 0.25f) << "what came first counts";
   size_t sent = 0;
   ASSERT_TRUE(store.entries()[0].bytes.stream([&](ByteSpan piece) {
     sent += piece.size();

@@ -29,7 +29,7 @@ class TestBackend : public CompileBackend {
     EXPECT_TRUE(ir::verify(region.module, region.graph).ok()) << ir::verify(region.module, region.graph).message();
     regions.push_back(ir::print(region.module, region.graph));
     PTERON_TRY(data.add_bytes("shared", {std::byte{1}}));
-    return Payload{{std::byte{static_cast<unsigned char>(regions.size())}}, {}};
+    return Payload{{std::byte{static_cast<unsigned char>(regions.size())}}, {}, {}};
   }
   mutable std::vector<std::string> regions;
   bool short_by_one = false;

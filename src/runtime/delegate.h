@@ -13,8 +13,10 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "core/stored_weight.h"
 #include "format/model.h"
 #include "pteron/allocator.h"
+#include "runtime/profile.h"
 #include "runtime/value.h"
 
 namespace pteron::runtime {
@@ -37,6 +39,8 @@ class InitContext {
   virtual Result<ByteSpan> named_data(std::string_view key) const = 0;
   // The options given for this backend, in order. Unknown ones are the backend's to refuse.
   virtual std::span<const BackendOption* const> options() const = 0;
+  // Where the delegate may count its steps, each under a row of this method; null where nobody asks.
+  virtual Profile* profile() const { return nullptr; }
 };
 
 // One initialised payload inside a loaded method. Driven by the method's thread.
@@ -48,6 +52,8 @@ class Delegate {
   virtual Status execute(std::span<Value* const> args) = 0;
   // Forgets state that earlier executions left inside the delegate.
   virtual Status reset() { return {}; }
+  // Whether it counts its steps itself; else its executions are counted as a whole.
+  virtual bool counts_steps() const { return false; }
 };
 
 // A backend as the runtime knows it. Immutable and safe to share by threads.
@@ -60,6 +66,8 @@ class RunBackend {
   // Makes a delegate of `payload`, which stays in place while the delegate lives. Called once for each entry of a method's delegate list.
   virtual Result<std::unique_ptr<Delegate>> init(ByteSpan payload, std::span<const format::CompileSpec> specs,
                                                  InitContext& context) const = 0;
+  // The weights in named data that a payload refers to, for whoever looks into a program. Needs no machine that can run it.
+  virtual Result<std::vector<StoredWeight>> weights(ByteSpan payload) const { return (void)payload, std::vector<StoredWeight>(); }
   // Memory that the backend's device shares with the host; null: host memory serves.
   virtual Allocator* io_allocator() const { return nullptr; }
 };

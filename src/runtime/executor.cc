@@ -48,6 +48,13 @@ Result<size_t> step(MethodState& method, KernelContext& context, const Instructi
   return index + 1;
 }
 
+Result<size_t> counted_step(MethodState& method, KernelContext& context, const Instruction& instruction, size_t index) {
+  const Profile::Clock::time_point begin = Profile::Clock::now();
+  Result<size_t> next = step(method, context, instruction, index);
+  instruction.row->add(Profile::Clock::now() - begin);
+  return next;
+}
+
 Status name_instruction(Status status, const MethodState& method, const Instruction& instruction, size_t index) {
   std::string where = method.info.name + " instruction " + std::to_string(index);
   if (instruction.kernel != nullptr) where += " " + std::string(instruction.kernel->name);
@@ -67,7 +74,7 @@ Status execute_chains(MethodState& method) {
             Code::invalid_data, "program does not end",
             {method.program.path(), method.info.name, "at most " + std::to_string(kMaxInstructions) + " instructions", "more"});
       }
-      auto next = step(method, context, chain[index], index);
+      auto next = chain[index].row == nullptr ? step(method, context, chain[index], index) : counted_step(method, context, chain[index], index);
       if (!next.ok()) return name_instruction(std::move(next).status(), method, chain[index], index);
       index = *next;
     }

@@ -137,7 +137,7 @@ class ValueLoader {
 // What a backend sees while it makes a delegate.
 class DelegateInit final : public InitContext {
  public:
-  DelegateInit(const std::string& backend, const LoadOptions& options, const MethodState& method) : method_(method) {
+  DelegateInit(const std::string& backend, const LoadOptions& options, const MethodState& method) : method_(method), profile_(options.profile) {
     for (const BackendOption& option : options.backend_options) {
       if (option.backend == backend) options_.push_back(&option);
     }
@@ -146,6 +146,7 @@ class DelegateInit final : public InitContext {
   Allocator& allocator() const override { return method_.memory.allocator(); }
   ThreadPool& threads() const override { return *method_.threads; }
   std::span<const BackendOption* const> options() const override { return options_; }
+  Profile* profile() const override { return profile_; }
   Result<ByteSpan> named_data(std::string_view key) const override {
     if (const format::FlatTensor* entry = find_external(method_, key)) return entry->bytes;
     return method_.program.named_data(key);
@@ -153,6 +154,7 @@ class DelegateInit final : public InitContext {
 
  private:
   const MethodState& method_;
+  Profile* profile_;
   std::vector<const BackendOption*> options_;
 };
 

@@ -20,6 +20,7 @@ struct Instruction {
   const Kernel* kernel = nullptr;
   Delegate* delegate = nullptr;
   std::span<Value* const> args;   // kernel, delegate
+  Profile::Row* row = nullptr;    // kernel, delegate: where its time is counted, if at all
   int32_t from = 0, to = 0;       // move: values; jump_false: condition and destination; free: value
 };
 

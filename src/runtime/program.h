@@ -43,6 +43,7 @@ struct LoadOptions {
   std::span<const format::FlatTensorFile> external = {};   // `.ptd` files; the method keeps them. A key must not stand in two of them
   std::span<const MutableByteSpan> shared_arenas = {};     // entry k-1, where it has bytes, is arena k; contents are kept as they are
   std::span<const BackendOption> backend_options = {};
+  Profile* profile = nullptr;                              // counts operators and steps of delegates, where it is there
 };
 
 // What the methods of a program take and give, in file order, without loading them.

@@ -28,8 +28,8 @@ Result<std::vector<const Kernel*>> find_kernels(const format::Plan& plan, const 
 
 class Resolver {
  public:
-  Resolver(std::vector<const Kernel*> kernels, const format::Plan& plan, MethodState& method)
-      : kernels_(std::move(kernels)), plan_(plan), method_(method) {}
+  Resolver(std::vector<const Kernel*> kernels, const format::Plan& plan, Profile* profile, MethodState& method)
+      : kernels_(std::move(kernels)), plan_(plan), profile_(profile), method_(method) {}
 
   Status resolve() {
     reserve_args();
@@ -73,6 +73,7 @@ class Resolver {
     }
     out.kind = Instruction::Kind::kernel;
     out.kernel = &kernel;
+    if (profile_ != nullptr) out.row = &profile_->row(plan_.name, kernel.name);
     out.args = pointers(call.args);
     if (kernel.scratch != nullptr) {
       auto bytes = kernel.scratch(out.args, method_.threads->size());
@@ -85,6 +86,7 @@ class Resolver {
     out.kind = Instruction::Kind::delegate;
     out.delegate = method_.delegates[static_cast<size_t>(call.delegate_index)].get();
     out.args = pointers(call.args);
+    if (profile_ != nullptr && !out.delegate->counts_steps()) out.row = &profile_->row(plan_.name, plan_.delegates[static_cast<size_t>(call.delegate_index)].id);
     return {};
   }
   Status make(const format::MoveCall& call, Instruction& out) {
@@ -110,6 +112,7 @@ class Resolver {
 
   std::vector<const Kernel*> kernels_;
   const format::Plan& plan_;
+  Profile* profile_;
   MethodState& method_;
   size_t scratch_ = 0;
 };
@@ -118,7 +121,7 @@ class Resolver {
 
 Status resolve_instructions(const format::Plan& plan, const LoadOptions& options, MethodState& method) {
   PTERON_ASSIGN(auto kernels, find_kernels(plan, options.kernels));
-  return Resolver(std::move(kernels), plan, method).resolve();
+  return Resolver(std::move(kernels), plan, options.profile, method).resolve();
 }
 
 }  // namespace pteron::runtime

@@ -52,6 +52,9 @@ class InstallTest(CommandTest):
         self.assertIn("[length]", self.run_tool(build / "generate", "smollm2.pte", "one two", errors="replace"))
         self.assertEqual(self.run_tool(build / "branches", "smollm2.pte", "one two", errors="replace").count("---"), 3)
         self.assertIn("output 0: float32", self.run_tool(build / "any_method", "smollm2.pte", "decode"))
+        # A backend that this package has never heard of: it is called, computes what plain operators compute, and the program needs it.
+        said = self.run_tool(build / "backend", DATA / "arch/llama_gqa", 3, 14, 15)
+        self.assertRegex(said, r"^[1-9][0-9]* steps in the backend, logits within 0 of the portable program; without the backend: .*ExamplePairs")
 
 
 if __name__ == "__main__":

@@ -31,9 +31,9 @@ MachineLimits measure_limits(const KernelTable& table, ThreadPool& threads) {
   const auto memory = std::make_unique<std::byte[]>(kBytes);
   const auto results = std::make_unique<uint64_t[]>(count * 8);  // a cache line each
   const double reading = fastest(threads, [&](size_t thread) { table.read_bytes(memory.get() + thread * part, part, &results[thread * 8]); });
-  out.read_gigabytes = static_cast<double>(part * count) / reading * 1e-9;
+  out.read_bytes = static_cast<double>(part * count) / reading;
   const double multiplying = fastest(threads, [&](size_t thread) { table.dot_bytes(kRounds, &results[thread * 8]); });
-  out.dot_gigaops = 2.0 * static_cast<double>(results[0] * count) / multiplying * 1e-9;
+  out.dot_ops = 2.0 * static_cast<double>(results[0] * count) / multiplying;
   return out;
 }
 

@@ -7,8 +7,8 @@
 namespace pteron::kernels::cpu {
 
 struct MachineLimits {
-  double read_gigabytes = 0;  // a second, read from memory by all threads
-  double dot_gigaops = 0;     // a second, multiplications and additions of bytes by all threads
+  double read_bytes = 0;  // a second, read from memory in sequence by all threads
+  double dot_ops = 0;     // a second, multiplications and additions of bytes in registers by all threads
 };
 
 // Takes about half a second and, for its while, 256 MiB.

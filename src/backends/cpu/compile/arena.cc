@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backends/cpu/compile/step_values.h"
+#include "backends/cpu/payload/step_values.h"
 #include "base/checked.h"
 
 namespace pteron::cpu_backend {

@@ -1,6 +1,6 @@
 #include "backends/cpu/compile/fuse.h"
 
-#include "backends/cpu/compile/step_values.h"
+#include "backends/cpu/payload/step_values.h"
 
 namespace pteron::cpu_backend {
 namespace {

@@ -19,6 +19,11 @@ float clamp_to_half(float x) { return std::clamp(x, -65504.0f, 65504.0f); }
 
 void put_half(std::byte* to, float value) { store_unaligned(to, float_to_half(clamp_to_half(value))); }
 
+void quantize(const PackedLayout& layout, const float* x, GroupValues& out) {
+  if (layout.affine) quantize_group_affine(x, out);
+  else quantize_group(x, layout.bits, out);
+}
+
 // Sets one row of a zeroed record.
 void put_group(const PackedLayout& layout, const GroupValues& group, size_t row, std::byte* record) {
   for (size_t block = 0; block < kGroupColumns / 4; ++block) {
@@ -96,8 +101,10 @@ class Packer {
     for (size_t row = 0; row < count; ++row) {
       for (size_t begin = 0; begin < cols_; begin += kGroupColumns) {
         float padded[kGroupColumns] = {};
-        std::memcpy(padded, floats + row * cols_ + begin, std::min(kGroupColumns, cols_ - begin) * sizeof(float));
-        quantize_group(padded, layout_.bits, group);
+        const size_t count_here = std::min(kGroupColumns, cols_ - begin);
+        std::memcpy(padded, floats + row * cols_ + begin, count_here * sizeof(float));
+        quantize(layout_, padded, group);
+        std::fill(group.integers + count_here, group.integers + kGroupColumns, layout_.zero_point);
         put_group(layout_, group, row, out + begin / kGroupColumns * layout_.record_bytes);
       }
     }
@@ -143,16 +150,16 @@ Result<Packer> make_packer(const ConstantPtr& source, PackedEncoding encoding) {
 
 }  // namespace
 
-PackedEncoding choose_encoding(const ir::Constant& constant, PackedEncoding float_weights) {
+PackedEncoding choose_encoding(const ir::Constant& constant, const StoreOptions& options) {
   switch (constant.packing) {
     case ir::Packing::int8: return PackedEncoding::int8;
-    case ir::Packing::int4: return PackedEncoding::int4;
+    case ir::Packing::int4: return options.int4;
     case ir::Packing::keep:
       if (constant.source->encoding() != BlockEncoding::none) return packed_for(constant.source->encoding());
       break;
     case ir::Packing::plain: break;
   }
-  if (float_weights != PackedEncoding::float32) return float_weights;
+  if (options.float_weights != PackedEncoding::float32) return options.float_weights;
   if (constant.source->dtype() == ScalarType::Half) return PackedEncoding::float16;
   return constant.source->dtype() == ScalarType::BFloat16 ? PackedEncoding::bfloat16 : PackedEncoding::float32;
 }
@@ -190,9 +197,9 @@ Result<float> packing_error(const ConstantPtr& source, PackedEncoding encoding) 
       float padded[kGroupColumns] = {};
       std::copy_n(&row[begin], std::min(kGroupColumns, row.size() - begin), padded);
       GroupValues group;
-      quantize_group(padded, layout.bits, group);
+      quantize(layout, padded, group);
       for (size_t k = 0; k < kGroupColumns; ++k) {
-        const double lost = padded[k] - group.scales[0] * (group.integers[k] - layout.zero_point);
+        const double lost = padded[k] - (group.scales[0] * (group.integers[k] - layout.zero_point) + group.offset);
         error += lost * lost;
         total += static_cast<double>(padded[k]) * padded[k];
       }

@@ -10,9 +10,13 @@
 
 namespace pteron::cpu_backend {
 
-// How a two-dimensional constant is stored: block encodings as they are, `int8` and `int4` quantised from its floats, else the floats as
-// `float_weights` says (`float32` stands for the constant's own type).
-PackedEncoding choose_encoding(const ir::Constant& constant, PackedEncoding float_weights);
+struct StoreOptions {
+  PackedEncoding float_weights = PackedEncoding::float32;  // how floats are stored; float32: in the constant's own type
+  PackedEncoding int4 = PackedEncoding::int4;              // what `int4` makes of floats: int4, or int4_affine
+};
+
+// How a two-dimensional constant is stored: block encodings as they are, `int8` and `int4` quantised from its floats, else as floats.
+PackedEncoding choose_encoding(const ir::Constant& constant, const StoreOptions& options);
 
 // The packed bytes of a constant. An encoding other than that of the source's blocks is made from its floats.
 Result<partition::ByteRecipe> pack_weight(const ConstantPtr& source, PackedEncoding encoding);

@@ -157,12 +157,13 @@ TEST(Pack, RefusesWhatIsNoMatrix) {
 
 TEST(Pack, ChoosesTheEncodingOfTheConstant) {
   const auto source = constant(random_values(64, 5), 2, 32);
-  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::int4, ""}, PackedEncoding::float32), PackedEncoding::int4);
-  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::keep, ""}, PackedEncoding::float32), PackedEncoding::float32);
-  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::plain, ""}, PackedEncoding::bfloat16), PackedEncoding::bfloat16);
+  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::int4, ""}, {}), PackedEncoding::int4);
+  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::int4, ""}, {.int4 = PackedEncoding::int4_affine}), PackedEncoding::int4_affine);
+  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::keep, ""}, {}), PackedEncoding::float32);
+  EXPECT_EQ(choose_encoding({"w", source, ir::Packing::plain, ""}, {.float_weights = PackedEncoding::bfloat16}), PackedEncoding::bfloat16);
   const auto blocks = std::make_shared<BlockSource>(BlockEncoding::q4_1, 2, 64, std::vector<size_t>{0, 2}, 20);
-  EXPECT_EQ(choose_encoding({"w", blocks, ir::Packing::keep, ""}, PackedEncoding::float32), PackedEncoding::int4_affine);
-  EXPECT_EQ(choose_encoding({"w", blocks, ir::Packing::plain, ""}, PackedEncoding::float32), PackedEncoding::float32);
+  EXPECT_EQ(choose_encoding({"w", blocks, ir::Packing::keep, ""}, {}), PackedEncoding::int4_affine);
+  EXPECT_EQ(choose_encoding({"w", blocks, ir::Packing::plain, ""}, {}), PackedEncoding::float32);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "backends/cpu/compile/arena.h"
 #include "backends/cpu/compile/fuse.h"
-#include "backends/cpu/compile/step_values.h"
+#include "backends/cpu/payload/step_values.h"
 
 namespace pteron::cpu_backend {
 namespace {
@@ -36,8 +36,8 @@ struct Deferred {
 
 class Planner {
  public:
-  Planner(const partition::Region& region, PackedEncoding float_weights, partition::NamedDataStore& data)
-      : module_(region.module), graph_(region.graph), float_weights_(float_weights), data_(data), uses_(graph_.use_counts()), producers_(graph_.producers()) {}
+  Planner(const partition::Region& region, const StoreOptions& store, partition::NamedDataStore& data)
+      : module_(region.module), graph_(region.graph), store_(store), data_(data), uses_(graph_.use_counts()), producers_(graph_.producers()) {}
 
   Result<Plan> run() {
     declare_arguments();
@@ -99,7 +99,7 @@ class Planner {
     for (size_t i = 0; i < plan_.tensors.size(); ++i) {
       if (plan_.tensors[i].key == tensor.key) return static_cast<int32_t>(i);
     }
-    if (Status status = data_.add(tensor.key, std::move(recipe), kPackedAlignment); !status.ok() && status_.ok()) status_ = std::move(status);
+    if (Status status = data_.add(tensor.key, std::move(recipe), kPackedAlignment, tensor.error); !status.ok() && status_.ok()) status_ = std::move(status);
     plan_.tensors.push_back(std::move(tensor));
     return static_cast<int32_t>(plan_.tensors.size()) - 1;
   }
@@ -107,17 +107,18 @@ class Planner {
 
   int32_t weight(ValueId id) {
     const ir::Constant& c = constant(id);
-    const PackedEncoding encoding = choose_encoding(c, float_weights_);
+    const PackedEncoding encoding = choose_encoding(c, store_);
     const std::string key = "cpu/" + c.name + "/" + std::string(packed_layout(encoding)->name);
     TensorRef tensor{key, true, encoding, static_cast<uint32_t>(type(id).dims[0].size), static_cast<uint32_t>(type(id).dims[1].size)};
     auto recipe = pack_weight(c.source, encoding);
     if (!recipe.ok()) return fail(std::move(recipe).status().in_field(c.name));
-    if (!data_.contains(key)) {
+    if (const auto* known = data_.find(key); known != nullptr) {
+      tensor.error = known->error;
+    } else {
       auto error = packing_error(c.source, encoding);
       if (!error.ok()) return fail(std::move(error).status().in_field(c.name));
-      errors_[key] = *error;
+      tensor.error = *error;
     }
-    tensor.error = errors_[key];
     return add_tensor(std::move(tensor), std::move(recipe).value());
   }
   // A constant as plain floats, seen as rows of `cols`.
@@ -258,8 +259,11 @@ class Planner {
 
   // The value between the two halves of an MLP: numbers past the graph's own.
   ValueId hidden(int32_t up, int32_t down, bool single_row) {
+    return own_buffer(plan_.tensors[static_cast<size_t>(up)].rows, single_row, is_integer(down) ? BufferFormat::quantized : BufferFormat::float32);
+  }
+  ValueId own_buffer(uint32_t width, bool single_row, BufferFormat format) {
     const auto id = static_cast<ValueId>(graph_.values.size() + hidden_.size());
-    hidden_.push_back({kAbsent, 0, plan_.tensors[static_cast<size_t>(up)].rows, single_row, is_integer(down) ? BufferFormat::quantized : BufferFormat::float32});
+    hidden_.push_back({kAbsent, 0, width, single_row, format});
     return id;
   }
   bool single(ValueId id) const { return plan_.rows > 1 && rows(id) == 1; }
@@ -270,14 +274,28 @@ class Planner {
     const int32_t gate = weight(node.operands[1]), up = weight(node.operands[2]), down = weight(node.operands[3]);
     if (!status_.ok()) return;
     const auto bias = [&](size_t operand, int32_t of) { return plain(node, operand, plan_.tensors[static_cast<size_t>(of)].rows); };
-    const ValueId between = hidden(up, down, single(node.operands[0]));
-    step.projections = {{gate, bias(4, gate), between}, {up, bias(5, up), between}};
-    step.mode = ProjectMode::gated;
-    step.activation = activation_of(node.string("activation"));
-    if (is_integer(gate) != is_integer(up)) {
-      fail(Status::error(Code::unsupported, "gate and up projections of one MLP are stored as integers and as floats", {.field = constant(node.operands[1]).name}));
+    const Activation activation = activation_of(node.string("activation"));
+    const bool one_row = single(node.operands[0]);
+    ValueId between = kNone;
+    if (is_integer(gate) == is_integer(up)) {
+      between = hidden(up, down, one_row);
+      step.projections = {{gate, bias(4, gate), between}, {up, bias(5, up), between}};
+      step.mode = ProjectMode::gated;
+      step.activation = activation;
+      plan_.steps.push_back(std::move(step));
+    } else {
+      // Integers and floats read different rows: each by itself, then the product.
+      const uint32_t inner = plan_.tensors[static_cast<size_t>(up)].rows;
+      ProjectStep gated = step;
+      between = own_buffer(inner, one_row, BufferFormat::float32);
+      const ValueId other = own_buffer(inner, one_row, BufferFormat::float32);
+      gated.projections = {{gate, bias(4, gate), between}};
+      gated.activation = activation;
+      step.projections = {{up, bias(5, up), other}};
+      plan_.steps.push_back(std::move(gated));
+      plan_.steps.push_back(std::move(step));
+      plan_.steps.push_back(CombineStep{CombineKind::multiply, 1, between, other, between});
     }
-    plan_.steps.push_back(std::move(step));
     plan_.steps.push_back(ProjectStep{between, {}, {{down, bias(6, down), node.result()}}, ProjectMode::store, Activation::none});
   }
 
@@ -348,8 +366,7 @@ class Planner {
     const int32_t in = value(at);
     if (!changed || (uses_[index(at)] == 1 && !is_output(at) && arguments_.count(at) == 0)) return in;
     // Someone else reads it: rotate a copy.
-    const auto copy = static_cast<ValueId>(graph_.values.size() + hidden_.size());
-    hidden_.push_back({kAbsent, 0, width(at), false, BufferFormat::float32});
+    const ValueId copy = own_buffer(width(at), false, BufferFormat::float32);
     plan_.steps.push_back(MapStep{MapKind::copy, Activation::none, 1, in, copy});
     return copy;
   }
@@ -416,7 +433,7 @@ class Planner {
 
   const ir::Module& module_;
   const Graph& graph_;
-  const PackedEncoding float_weights_;
+  const StoreOptions store_;
   partition::NamedDataStore& data_;
   const std::vector<int32_t> uses_, producers_;
   Plan plan_;
@@ -426,14 +443,13 @@ class Planner {
   std::map<ValueId, Deferred> deferred_;
   std::set<ValueId> done_;
   std::vector<Buffer> hidden_;
-  std::map<std::string, float> errors_;
   int32_t last_row_ = kAbsent;
 };
 
 }  // namespace
 
-Result<Plan> make_plan(const partition::Region& region, PackedEncoding float_weights, partition::NamedDataStore& data) {
-  return Planner(region, float_weights, data).run();
+Result<Plan> make_plan(const partition::Region& region, const StoreOptions& store, partition::NamedDataStore& data) {
+  return Planner(region, store, data).run();
 }
 
 }  // namespace pteron::cpu_backend

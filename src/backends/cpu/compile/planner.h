@@ -8,6 +8,6 @@
 namespace pteron::cpu_backend {
 
 // The plan of a region of claimed nodes. What it needs of weights goes into `data`, packed, under names that all methods share.
-Result<Plan> make_plan(const partition::Region& region, PackedEncoding float_weights, partition::NamedDataStore& data);
+Result<Plan> make_plan(const partition::Region& region, const StoreOptions& store, partition::NamedDataStore& data);
 
 }  // namespace pteron::cpu_backend

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/dtype.h"
 
@@ -28,6 +29,47 @@ Fit fit(const float* x, const float* weight, float inverse, float lowest, float 
     qq += weight[i] * q * q;
   }
   return qq > 0 ? Fit{xq / qq, xq * xq / qq} : Fit{};
+}
+
+struct AffineFit {
+  float scale = 0, offset = 0, error = std::numeric_limits<float>::infinity();
+};
+
+// The weighted squared error of x on the grid of a scale and an offset; the integers' sums on the way.
+struct AffineSums {
+  float error = 0, q = 0, qq = 0, xq = 0;
+};
+AffineSums sums(const float* x, const float* weight, float scale, float offset) {
+  constexpr float kRound = 12582912.0f;
+  const float inverse = scale != 0 ? 1 / scale : 0;
+  AffineSums out;
+  for (size_t i = 0; i < kN; ++i) {
+    float q = ((x[i] - offset) * inverse + kRound) - kRound;
+    q = q < 0 ? 0 : q > 15 ? 15 : q;
+    const float lost = x[i] - (scale * q + offset);
+    out.error += weight[i] * lost * lost;
+    out.q += weight[i] * q;
+    out.qq += weight[i] * q * q;
+    out.xq += weight[i] * x[i] * q;
+  }
+  return out;
+}
+
+// The grid from `low` to `high`, and what least squares makes of it: whichever loses less once both numbers are float16.
+AffineFit fit_affine(const float* x, const float* weight, float low, float high) {
+  const float scale = as_half((high - low) / 15), offset = as_half(low);
+  const AffineSums first = sums(x, weight, scale, offset);
+  AffineFit best{scale, offset, first.error};
+  float all = 0, mean = 0;
+  for (size_t i = 0; i < kN; ++i) {
+    all += weight[i];
+    mean += weight[i] * x[i];
+  }
+  const float determinant = all * first.qq - first.q * first.q;
+  if (determinant <= 1e-6f * all * first.qq) return best;
+  const float refined = as_half((all * first.xq - first.q * mean) / determinant), moved = as_half((mean - refined * first.q) / all);
+  if (const float error = sums(x, weight, refined, moved).error; error < best.error) best = {refined, moved, error};
+  return best;
 }
 
 }  // namespace
@@ -61,6 +103,30 @@ void quantize_group(const float* x, int bits, GroupValues& out) {
     out.integers[i] = static_cast<uint8_t>(static_cast<int>(q) + zero);
   }
   out.scales[0] = out.scales[1] = scale;
+}
+
+void quantize_group_affine(const float* x, GroupValues& out) {
+  float weight[kN], squares = 0, low = x[0], high = x[0];
+  for (size_t i = 0; i < kN; ++i) {
+    squares += x[i] * x[i];
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
+  }
+  std::fill(out.integers, out.integers + kN, uint8_t{0});
+  out.scales[0] = out.scales[1] = out.offset = 0;
+  if (!std::isfinite(squares) || squares < 1e-30f) return;
+  for (size_t i = 0; i < kN; ++i) weight[i] = x[i] * x[i] + 0.25f * squares / static_cast<float>(kN);
+  AffineFit best;
+  for (int bottom = 0; bottom <= 3; ++bottom) {
+    for (int top = 0; top <= 3; ++top) {
+      const float clip = 0.04f * (high - low);
+      const AffineFit candidate = fit_affine(x, weight, low + static_cast<float>(bottom) * clip, high - static_cast<float>(top) * clip);
+      if (candidate.error < best.error) best = candidate;
+    }
+  }
+  out.scales[0] = out.scales[1] = best.scale;
+  out.offset = best.offset;
+  for (size_t i = 0; i < kN; ++i) out.integers[i] = static_cast<uint8_t>(best.scale != 0 ? std::clamp(std::nearbyint((x[i] - best.offset) / best.scale), 0.0f, 15.0f) : 0.0f);
 }
 
 }  // namespace pteron::cpu_backend

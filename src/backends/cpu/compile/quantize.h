@@ -9,4 +9,8 @@ namespace pteron::cpu_backend {
 // is clipped, each candidate refitted by least squares; errors count by the square of the value, so large weights matter more.
 void quantize_group(const float* x, int bits, GroupValues& out);
 
+// 32 floats as 4-bit integers with a scale and an offset, both float16: the best of a search over how far the ends of the range are clipped. A group that
+// was made of such numbers comes out as it was.
+void quantize_group_affine(const float* x, GroupValues& out);
+
 }  // namespace pteron::cpu_backend

@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include "core/dtype.h"
+
 namespace pteron::cpu_backend {
 namespace {
 
@@ -55,6 +57,42 @@ TEST(Quantize, IntegersStayInRangeAndZerosStayZero) {
     if (i != 3 && i != 9) EXPECT_EQ(g.integers[i], 8);
   }
   EXPECT_NEAR(g.scales[0] * static_cast<float>(g.integers[3] - 8), -2.0f, 0.1f);
+}
+
+TEST(Quantize, OffsetsBeatSymmetryWhereValuesLieToOneSide) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal(0.4f, 1);
+  double affine = 0, symmetric = 0;
+  for (int group = 0; group < 500; ++group) {
+    float x[kGroupColumns];
+    for (float& value : x) value = normal(random);
+    GroupValues g;
+    quantize_group(x, 4, g);
+    symmetric += squared_error(x, g, 8);
+    quantize_group_affine(x, g);
+    for (size_t i = 0; i < kGroupColumns; ++i) {
+      ASSERT_LT(g.integers[i], 16);
+      affine += std::pow(x[i] - (g.scales[0] * g.integers[i] + g.offset), 2);
+    }
+  }
+  EXPECT_LT(affine, 0.8 * symmetric);
+}
+
+TEST(Quantize, AffineNumbersComeOutAsTheyWere) {
+  std::mt19937 random(3);
+  for (int group = 0; group < 200; ++group) {
+    const float scale = half_to_float(float_to_half(static_cast<float>(random() % 1000 + 1) * 1e-4f)), offset = half_to_float(float_to_half(static_cast<float>(random() % 1000) * -1e-3f));
+    float x[kGroupColumns];
+    for (size_t i = 0; i < kGroupColumns; ++i) x[i] = scale * static_cast<float>(i < 2 ? i * 15 : random() % 16) + offset;
+    GroupValues g;
+    quantize_group_affine(x, g);
+    for (size_t i = 0; i < kGroupColumns; ++i) ASSERT_NEAR(g.scales[0] * g.integers[i] + g.offset, x[i], 1e-3f * scale) << group;
+  }
+  GroupValues g;
+  const float same[kGroupColumns] = {};
+  quantize_group_affine(same, g);
+  EXPECT_EQ(g.scales[0], 0.0f);
+  EXPECT_EQ(g.offset, 0.0f);
 }
 
 TEST(Quantize, NumbersThatAreNoneBecomeZero) {

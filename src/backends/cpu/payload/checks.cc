@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "backends/cpu/payload/step_values.h"
 #include "base/checked.h"
 #include "core/dtype.h"
 
@@ -32,11 +33,18 @@ class Checker {
     for (size_t i = 0; i < plan_.steps.size() && status_.ok(); ++i) {
       prefix_ = "steps[" + std::to_string(i) + "].";
       std::visit([&](const auto& step) { check(step); }, plan_.steps[i]);
+      if (status_.ok()) each_buffer(plan_.steps[i], [&](int32_t index, Access access) { check_written(index, access); });
     }
     return std::move(status_);
   }
 
  private:
+  // What the caller hands over to be read is never written, caches apart (which have no buffer).
+  void check_written(int32_t index, Access access) {
+    const int32_t argument = plan_.buffers[static_cast<size_t>(index)].argument;
+    if (access == Access::read || argument == kAbsent) return;
+    expect(plan_.arguments[static_cast<size_t>(argument)].output, "buffer", "a buffer that is no input", index);
+  }
   template <class T>
   void each(const char* name, const std::vector<T>& items) {
     for (size_t i = 0; i < items.size() && status_.ok(); ++i) {
@@ -106,6 +114,7 @@ class Checker {
     expect(!t.key.empty(), "key", "a name", 0);
     expect(packed_layout(t.encoding) != nullptr, "encoding", "a known encoding", static_cast<int>(t.encoding));
     expect(t.rows > 0 && t.cols > 0 && t.cols <= kMostWidth, "cols", "1 to 268435456", t.cols);
+    expect(std::isfinite(t.error) && t.error >= 0, "error", "a finite number from 0 on", t.error);
     if (status_.ok()) expect(t.bytes() > 0 && t.bytes() <= kLargestSize, "rows", "a tensor of at most 2^46 bytes", t.rows);
   }
   void check(const Argument& a) {

@@ -166,6 +166,20 @@ std::string_view step_name(const Step& step) {
   return kNames[step.index()];
 }
 
+std::vector<StoredWeight> stored_weights(const Plan& plan) {
+  std::vector<StoredWeight> out;
+  for (const TensorRef& t : plan.tensors) {
+    if (!t.packed) continue;
+    StoredWeight& weight = out.emplace_back();
+    weight.key = t.key;
+    weight.encoding = packed_layout(t.encoding)->name;
+    weight.shape = {t.rows, t.cols};
+    weight.bytes = t.bytes();
+    if (t.error > 0) weight.error = t.error;
+  }
+  return out;
+}
+
 std::vector<std::byte> write_plan(const Plan& plan) {
   std::vector<std::byte> out;
   put(put(put(out, kPlanMagic), kPlanVersion), uint64_t{0});

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "core/packed_weight.h"
+#include "core/stored_weight.h"
 #include "pteron/tensor.h"
 
 namespace pteron::cpu_backend {
@@ -161,6 +162,9 @@ struct Plan {
 // Bytes of a quantised row of so many values: int8 in whole groups of 32, then 16 bytes a group, up to a multiple of 64.
 constexpr uint64_t quantized_bytes(uint64_t width) { return ((width + 31) / 32 * 48 + 63) / 64 * 64; }
 uint64_t buffer_row_bytes(const Buffer& buffer);
+
+// The packed weights of a plan.
+std::vector<StoredWeight> stored_weights(const Plan& plan);
 
 std::vector<std::byte> write_plan(const Plan& plan);
 // Reads and checks all of it: every index, size, offset and shape that the run half relies on. Errors name the field.

@@ -58,6 +58,19 @@ TEST(Plan, ReadsBackWhatWasWritten) {
   EXPECT_EQ(step_name(plan->steps[2]), "attend");
 }
 
+TEST(Plan, SaysWhichWeightsItStores) {
+  Plan plan = small_plan();
+  plan.tensors[2].error = 0.08f;
+  const auto weights = stored_weights(*read_plan(write_plan(plan)));
+  ASSERT_EQ(weights.size(), 5u);  // the norm and the frequencies are plain
+  EXPECT_EQ(weights[0].key, "embed");
+  EXPECT_EQ(weights[0].encoding, "int8");
+  EXPECT_EQ(weights[0].shape, (std::vector<int64_t>{100, 32}));
+  EXPECT_EQ(weights[0].bytes, *packed_bytes(PackedEncoding::int8, 100, 32));
+  EXPECT_FALSE(weights[0].error);
+  EXPECT_EQ(weights[1].error, 0.08f);
+}
+
 TEST(Plan, EveryTruncationIsRefused) {
   const auto bytes = write_plan(small_plan());
   for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(read_plan(ByteSpan(bytes).first(size)).ok()) << size;
@@ -79,6 +92,7 @@ TEST(Plan, NamesTheFieldThatIsWrong) {
   expect_refused("arena_bytes", [](Plan& p) { p.arena_bytes = ~uint64_t{0}; });
   expect_refused("tensors[2].encoding", [](Plan& p) { p.tensors[2].encoding = static_cast<PackedEncoding>(77); });
   expect_refused("tensors[0].key", [](Plan& p) { p.tensors[0].key.clear(); });
+  expect_refused("tensors[2].error", [](Plan& p) { p.tensors[2].error = -1; });
   expect_refused("tensors[1].cols", [](Plan& p) { p.tensors[1].cols = 0; });
   expect_refused("arguments[3].sizes", [](Plan& p) { p.arguments[3].sizes = {1 << 30, 1 << 30, 1 << 30}; });
   expect_refused("arguments[0].dtype", [](Plan& p) { p.arguments[0].dtype = static_cast<ScalarType>(99); });
@@ -110,6 +124,14 @@ TEST(Plan, NamesTheStepThatIsWrong) {
   expect_refused("steps[4].projections", [](Plan& p) { step<ProjectStep>(p, 4).projections.pop_back(); });
   expect_refused("steps[5].norm", [](Plan& p) { step<ProjectStep>(p, 5).norm = {NormKind::rms, kAbsent, kAbsent, 1e-5f, 0, 64}; });
   expect_refused("steps[6].row", [](Plan& p) { step<SelectStep>(p, 6).row = 0; });
+  // An input tensor as a buffer is read at most.
+  const auto hand_in = [](Plan& p, size_t buffer) {
+    p.arguments.push_back({ScalarType::Float, false, {4, static_cast<int32_t>(p.buffers[buffer].width)}});
+    p.buffers[buffer] = {static_cast<int32_t>(p.arguments.size()) - 1, 0, p.buffers[buffer].width};
+  };
+  expect_refused("steps[0].buffer", [&](Plan& p) { hand_in(p, 0); });
+  expect_refused("steps[1].buffer", [&](Plan& p) { hand_in(p, 3); });
+  expect_refused("steps[2].buffer", [&](Plan& p) { hand_in(p, 4); });
   expect_refused("steps[7].mode", [](Plan& p) { step<ProjectStep>(p, 7).mode = static_cast<ProjectMode>(9); });
 }
 

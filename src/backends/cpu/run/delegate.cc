@@ -1,10 +1,12 @@
 #include "backends/cpu/run/delegate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "backends/cpu/run/machine.h"
 #include "backends/cpu/run/slot_runs.h"
+#include "backends/cpu/run/step_work.h"
 #include "base/checked.h"
 
 namespace pteron::cpu_backend {
@@ -38,6 +40,18 @@ std::vector<IntegerCheck> integer_checks(const Plan& plan) {
   return out;
 }
 
+// The arguments that steps write to: outputs, and the caches that rows go to.
+std::vector<uint8_t> written_arguments(const Plan& plan) {
+  std::vector<uint8_t> out;
+  for (const Argument& argument : plan.arguments) out.push_back(argument.output);
+  for (const Step& step : plan.steps) {
+    if (const auto* write = std::get_if<WriteStep>(&step)) out[static_cast<size_t>(write->cache)] = 1;
+    const auto* attend = std::get_if<AttendStep>(&step);
+    if (attend != nullptr && attend->keys != kAbsent) out[static_cast<size_t>(attend->key_cache)] = out[static_cast<size_t>(attend->value_cache)] = 1;
+  }
+  return out;
+}
+
 class PlanDelegate : public runtime::Delegate {
  public:
   PlanDelegate(Plan plan, const kernels::cpu::KernelTable& table, runtime::InitContext& context)
@@ -46,6 +60,7 @@ class PlanDelegate : public runtime::Delegate {
     machine_.kernels = &table;
     machine_.layout = make_layout(machine_.plan);
     checks_ = integer_checks(machine_.plan);
+    written_ = written_arguments(machine_.plan);
     for (std::atomic<size_t>& counter : counters_) counter.store(0);
   }
   ~PlanDelegate() override {
@@ -70,20 +85,40 @@ class PlanDelegate : public runtime::Delegate {
       if (const auto* attend = std::get_if<AttendStep>(&step)) heads = std::max<size_t>(heads, attend->kv_heads);
     }
     machine_.finished = std::make_unique<std::atomic<uint32_t>[]>(heads);
+    count_steps(context);
     return {};
   }
 
   Status execute(std::span<runtime::Value* const> args) override {
+    Clock::time_point begin = Clock::now();
     PTERON_TRY(bind(args));
     PTERON_TRY(read_inputs());
+    if (inputs_row_ != nullptr) inputs_row_->add(Clock::now() - begin);
     threads_.run(threads_.size(), [this](size_t index) {
       Worker worker(machine_, index, counters_, barrier_);
-      for (const Step& step : machine_.plan.steps) std::visit([&](const auto& kind) { run_step(worker, kind); }, step);
+      for (const Step& step : machine_.plan.steps) run(worker, step);
     });
     return {};
   }
+  bool counts_steps() const override { return true; }
 
  private:
+  using Clock = runtime::Profile::Clock;
+
+  void count_steps(runtime::InitContext& context) {
+    if (context.profile() == nullptr) return;
+    inputs_row_ = &context.profile()->row(context.method_name(), "inputs");
+    for (const Step& step : machine_.plan.steps) step_rows_[step.index()] = &context.profile()->row(context.method_name(), step_name(step));
+  }
+
+  // Workers meet at the end of a step, so the first one's time is the time of all.
+  void run(Worker& worker, const Step& step) {
+    const bool counted = worker.index == 0 && step_rows_[step.index()] != nullptr;
+    const Clock::time_point begin = counted ? Clock::now() : Clock::time_point{};
+    std::visit([&](const auto& kind) { run_step(worker, kind); }, step);
+    if (counted) step_rows_[step.index()]->add(Clock::now() - begin, step_work(machine_, step));
+  }
+
   Status find_tensors(runtime::InitContext& context) {
     for (size_t i = 0; i < machine_.plan.tensors.size(); ++i) {
       const TensorRef& tensor = machine_.plan.tensors[i];
@@ -117,6 +152,7 @@ class PlanDelegate : public runtime::Delegate {
       if (tensor.numel() != elements) return wrong_argument(field(), std::to_string(elements) + " elements", std::to_string(tensor.numel()));
       if (!tensor.contiguous()) return wrong_argument(field(), "a contiguous tensor", "another order of dimensions");
       if (tensor.data() == nullptr && elements > 0) return wrong_argument(field(), "memory", "none");
+      if (written_[i] != 0 && !tensor.writable()) return wrong_argument(field(), "memory that may be written", "a constant");
       machine_.arguments[i] = tensor.data();
     }
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -202,6 +238,9 @@ class PlanDelegate : public runtime::Delegate {
   std::atomic<size_t> counters_[kCounters];
   Machine machine_;
   std::vector<IntegerCheck> checks_;
+  std::vector<uint8_t> written_;  // by argument
+  runtime::Profile::Row* inputs_row_ = nullptr;                                 // what comes before the steps
+  std::array<runtime::Profile::Row*, std::variant_size_v<Step>> step_rows_{};  // by kind; null where nobody counts
   Block arena_, scratch_;
 };
 
@@ -210,6 +249,11 @@ class CpuBackend : public runtime::RunBackend {
   std::string_view id() const override { return kDelegateId; }
 
   Status available() const override { return kernels::cpu::active_kernels().status(); }
+
+  Result<std::vector<StoredWeight>> weights(ByteSpan payload) const override {
+    PTERON_ASSIGN(const Plan plan, read_plan(payload));
+    return stored_weights(plan);
+  }
 
   Result<std::unique_ptr<runtime::Delegate>> init(ByteSpan payload, std::span<const format::CompileSpec>, runtime::InitContext& context) const override {
     for (const runtime::BackendOption* option : context.options()) {

@@ -5,17 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 
-#include "backends/cpu/payload/plan.h"
-#include "kernels/cpu/kernel_cases.h"
+#include "backends/cpu/run/plan_for_test.h"
 
 namespace pteron::cpu_backend {
 namespace {
-
-using kernels::cpu::Aligned;
-using kernels::cpu::random_floats;
-using kernels::cpu::random_weight;
 
 constexpr uint32_t kRows = 8, kHidden = 64, kHeads = 4, kKvHeads = 2, kDim = 16, kSlots = 1100, kInner = 96, kVocab = 100;
 
@@ -54,74 +48,14 @@ Plan layer_plan(uint32_t rows, ScalarType cache = ScalarType::Half) {
   return p;
 }
 
-// Random weights under the plan's keys.
-struct Weights {
-  std::map<std::string, Aligned<std::byte>> data;
-  std::map<std::string, size_t> sizes;
-  explicit Weights(const Plan& plan) {
-    uint32_t seed = 1;
-    for (const TensorRef& t : plan.tensors) {
-      std::vector<std::byte> bytes;
-      if (t.packed) {
-        bytes = random_weight(t.encoding, t.rows, t.cols, ++seed);
-      } else {
-        const auto floats = random_floats(size_t{t.rows} * t.cols, ++seed, 0.5f);
-        bytes.assign(reinterpret_cast<const std::byte*>(floats.data()), reinterpret_cast<const std::byte*>(floats.data() + floats.size()));
-      }
-      auto [it, fresh] = data.emplace(t.key, bytes.size());
-      std::memcpy(it->second.data(), bytes.data(), bytes.size());
-      sizes[t.key] = bytes.size();
-    }
-  }
-};
-
-class Context : public runtime::InitContext {
- public:
-  Context(Weights& weights, size_t threads) : weights_(weights), pool_(threads) {}
-  std::string_view method_name() const override { return "forward"; }
-  Allocator& allocator() const override { return host_allocator(); }
-  ThreadPool& threads() const override { return pool_; }
-  Result<ByteSpan> named_data(std::string_view key) const override {
-    const auto it = weights_.data.find(std::string(key));
-    if (it == weights_.data.end()) return Status::error(Code::not_found, "no such data", {.field = std::string(key)});
-    return ByteSpan(it->second.data() + shift, weights_.sizes.at(std::string(key)) - shorter);
-  }
-  std::span<const runtime::BackendOption* const> options() const override { return given; }
-  std::vector<const runtime::BackendOption*> given;
-  size_t shift = 0, shorter = 0;
-
- private:
-  Weights& weights_;
-  mutable ThreadPool pool_;
-};
-
 // One delegate with its arguments and caches.
-class Session {
+class Session : public PlanRun {
  public:
-  Session(const Plan& plan, Weights& weights, size_t threads) : plan_(plan), payload_(write_plan(plan)), context_(weights, threads) {
-    auto made = run_backend().init(payload_, {}, context_);
-    EXPECT_TRUE(made.ok()) << made.status().message();
-    if (made.ok()) delegate_ = std::move(made).value();
-    for (const Argument& a : plan.arguments) {
-      memory_.emplace_back(a.elements() * element_size(a.dtype));
-      std::memset(memory_.back().data(), 0, a.elements() * element_size(a.dtype));
-      std::vector<uint8_t> order(a.sizes.size());
-      for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint8_t>(i);
-      tensors_.push_back(std::make_unique<runtime::Tensor>(a.dtype, a.sizes, order, false));
-      tensors_.back()->set_data(memory_.back().data());
-      values_.emplace_back(tensors_.back().get());
-    }
-    for (runtime::Value& value : values_) pointers_.push_back(&value);
-  }
-
-  template <class T>
-  T* data(size_t argument) { return reinterpret_cast<T*>(memory_[argument].data()); }
-  std::vector<runtime::Value*>& arguments() { return pointers_; }
-  Status execute() { return delegate_->execute(pointers_); }
+  using PlanRun::PlanRun;
 
   // Feeds `ids` from position `start` on; the rows after them hold `pad`.
   Status call(int64_t start, const std::vector<int64_t>& ids, int64_t pad = 0) {
-    for (size_t row = 0; row < plan_.rows; ++row) {
+    for (size_t row = 0; row < plan().rows; ++row) {
       const int64_t position = start + static_cast<int64_t>(row);
       data<int64_t>(0)[row] = row < ids.size() ? ids[row] : pad;
       data<int64_t>(1)[row] = position;
@@ -130,18 +64,7 @@ class Session {
     data<int64_t>(5)[0] = static_cast<int64_t>(ids.size()) - 1;
     return execute();
   }
-  std::vector<float> logits() { return {data<float>(6), data<float>(6) + kVocab}; }
-  Context& context() { return context_; }
-
- private:
-  Plan plan_;
-  std::vector<std::byte> payload_;
-  Context context_;
-  std::unique_ptr<runtime::Delegate> delegate_;
-  std::vector<Aligned<std::byte>> memory_;
-  std::vector<std::unique_ptr<runtime::Tensor>> tensors_;
-  std::vector<runtime::Value> values_;
-  std::vector<runtime::Value*> pointers_;
+  std::vector<float> logits() { return floats(6); }
 };
 
 std::vector<int64_t> some_ids(size_t n) {
@@ -218,6 +141,25 @@ TEST(CpuDelegate, WrongArgumentsAreErrors) {
   s.data<float>(2)[3] = std::numeric_limits<float>::lowest();
   s.arguments().pop_back();
   EXPECT_EQ(field("count"), "count");
+}
+
+TEST(CpuDelegate, ConstantsAreReadButNotWritten) {
+  Weights weights(layer_plan(kRows));
+  Session s(layer_plan(kRows), weights, 1);
+  ASSERT_TRUE(s.call(0, some_ids(kRows)).ok());
+  const auto logits = s.logits();
+  const auto lock = [&](size_t argument) {
+    s.tensor(argument).set_data(s.tensor(argument).data(), false);
+    const Status status = s.execute();
+    s.tensor(argument).set_data(s.tensor(argument).data(), true);
+    return status;
+  };
+  for (const size_t cache : {size_t{3}, size_t{4}, size_t{6}}) {
+    EXPECT_EQ(lock(cache).code(), Code::invalid_argument);
+    EXPECT_EQ(lock(cache).detail().field, "arguments[" + std::to_string(cache) + "]");
+  }
+  for (const size_t read : {size_t{0}, size_t{1}, size_t{2}, size_t{5}}) EXPECT_TRUE(lock(read).ok()) << read;
+  EXPECT_EQ(s.logits(), logits);
 }
 
 TEST(CpuDelegate, InitRefusesWrongWeightsAndOptions) {
