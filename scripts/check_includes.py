@@ -39,7 +39,7 @@ BACKEND = {
     "run": {"base", "core", "runtime/delegate.h", "runtime/value.h"},
 }
 # Public headers that a folder implements.
-IMPLEMENTS = {"manifest": {"pteron/manifest.h"}, "package": {"pteron/manifest.h"}, "llm": {"pteron/manifest.h", "pteron/generation.h"}}
+IMPLEMENTS = {"manifest": {"pteron/manifest.h"}, "package": {"pteron/manifest.h"}, "llm": {"pteron/manifest.h", "pteron/generation.h", "pteron/io_manager.h"}}
 # What tests, fuzz targets and benchmarks of a folder may use besides.
 TEST_EXTRA = {
     "format": {"package"},

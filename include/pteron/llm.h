@@ -12,6 +12,7 @@
 
 #include "pteron/allocator.h"
 #include "pteron/generation.h"
+#include "pteron/io_manager.h"
 #include "pteron/manifest.h"
 #include "pteron/profile.h"
 #include "pteron/program.h"
@@ -103,8 +104,9 @@ struct EngineOptions {
   size_t chunk = 0;                        ///< rows of a prefill call that are used, at most C; 0: all
   size_t min_chunk = 2;                    ///< fewer remaining tokens than this go one by one through decode
   bool use_prefill = true;                 ///< false: decode only
-  std::vector<const RunBackend*> backends = {};  ///< the caller's own, besides those of this build; must outlive the engine and its sessions
+  std::vector<const RunBackend*> backends;  ///< the caller's own, besides those of this build; must outlive the engine and its sessions
   bool profile = false;                    ///< count what steps cost, for `Engine::profile`; costs a little time itself
+  std::vector<ContractEntry> contracts;    ///< of the application's own, beside those of this build; a second entry for one of them is an error
 };
 
 /// A cache of a session, in place: valid while the session lives, contents as of its last call.

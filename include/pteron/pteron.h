@@ -6,6 +6,7 @@
 #include "pteron/compile.h"
 #include "pteron/conformance.h"
 #include "pteron/generation.h"
+#include "pteron/io_manager.h"
 #include "pteron/llm.h"
 #include "pteron/manifest.h"
 #include "pteron/method.h"

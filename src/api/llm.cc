@@ -116,6 +116,9 @@ Result<Engine> Engine::load(const std::string& path, const EngineOptions& option
   engine_options.manager.use_prefill = options.use_prefill;
   engine_options.session.chunk = options.chunk;
   engine_options.session.min_chunk = options.min_chunk;
+  llm::IoManagerRegistry registry = llm::IoManagerRegistry::with_defaults();
+  for (const ContractEntry& entry : options.contracts) PTERON_TRY(registry.add(entry.contract, entry.version, entry.open));
+  engine_options.registry = &registry;  // asked while the engine is made, not after
   auto engine = llm::Engine::create(impl->program.impl().opened.program, engine_options);
   if (!engine.ok()) return engine.status().in_file(path);
   impl->engine = std::move(*engine);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "pteron/io_manager.h"
 #include "pteron/tensor.h"
 #include "runtime/method.h"
 
@@ -18,7 +19,7 @@ namespace pteron::llm {
 enum class MethodRole : uint8_t { prefill, decode, verify };
 enum class InputRole : uint8_t { token_ids, position_ids, mask, key_cache, value_cache, last_row, counter };
 enum class OutputRole : uint8_t { logits, key_state, value_state };
-enum class LayerKind : uint8_t { full, sliding };
+using pteron::LayerKind;
 enum class MaskForm : uint8_t { additive, boolean };
 enum class LogitsRows : uint8_t { all, selected };
 

@@ -2,13 +2,20 @@
 
 #include <algorithm>
 
+#include "base/thread_pool.h"
 #include "llm/hf_static.h"
 
-namespace pteron::llm {
+namespace pteron {
 
 Status IoManager::unsupported(std::string_view operation) {
   return Status::error(Code::unsupported, "this contract has no such session operation", {"", std::string(operation), "", ""});
 }
+
+std::shared_ptr<ThreadPool> make_thread_pool(size_t threads) { return std::make_shared<ThreadPool>(threads); }
+
+}  // namespace pteron
+
+namespace pteron::llm {
 
 IoManagerRegistry IoManagerRegistry::with_defaults() {
   IoManagerRegistry registry;
@@ -16,13 +23,14 @@ IoManagerRegistry IoManagerRegistry::with_defaults() {
   return registry;
 }
 
-Status IoManagerRegistry::add(std::string contract, int64_t version, OpenContract opener) {
-  for (const Entry& entry : entries_) {
+Status IoManagerRegistry::add(std::string contract, int64_t version, OpenContract open) {
+  if (!open) return Status::error(Code::invalid_argument, "a contract needs a function that opens it", {"", contract, "a function", "none"});
+  for (const ContractEntry& entry : entries_) {
     if (entry.contract == contract && entry.version == version) {
       return Status::error(Code::invalid_argument, "the contract is registered already", {"", contract, "one entry", "version " + std::to_string(version) + " again"});
     }
   }
-  entries_.push_back({std::move(contract), version, opener});
+  entries_.push_back({std::move(contract), version, std::move(open)});
   return {};
 }
 
@@ -33,10 +41,10 @@ Result<std::unique_ptr<IoContract>> IoManagerRegistry::open(const MethodSource& 
   if (!id.ok()) return std::move(id).status().in_field(field);
   std::string known;
   bool contract_known = false;
-  for (const Entry& entry : entries_) {
+  for (const ContractEntry& entry : entries_) {
     contract_known = contract_known || entry.contract == id->contract;
     if (entry.contract == id->contract && entry.version == id->version) {
-      auto opened = entry.opener(json, source);
+      auto opened = entry.open(json, source);
       if (!opened.ok()) return std::move(opened).status().in_field(field);
       return opened;
     }

@@ -10,8 +10,12 @@ const MethodInfo* find_method(std::span<const MethodInfo> infos, std::string_vie
   return at == infos.end() ? nullptr : &*at;
 }
 
+}  // namespace pteron::llm
+
+namespace pteron {
+
 Result<std::string_view> MethodSource::constant_string(std::string_view name) const {
-  const MethodInfo* info = find_method(infos(), name);
+  const MethodInfo* info = llm::find_method(infos(), name);
   const std::string field(name);
   if (info == nullptr) return Status::error(Code::not_found, "the program has no such constant method", {"", field, "a constant method", "nothing"});
   if (!info->constant || info->outputs.size() != 1 || info->outputs[0].kind != ValueKind::string) {
@@ -20,4 +24,4 @@ Result<std::string_view> MethodSource::constant_string(std::string_view name) co
   return std::string_view(info->outputs[0].string_value);
 }
 
-}  // namespace pteron::llm
+}  // namespace pteron
