@@ -41,7 +41,7 @@ class CountingContract final : public IoContract {
   Result<std::unique_ptr<IoManager>> new_manager(const MethodSource& source, const ManagerOptions&) const override {
     // The program's methods can be loaded; this contract has its own way to answer.
     const std::shared_ptr<ThreadPool> threads = make_thread_pool(1);
-    PTERON_ASSIGN(const std::unique_ptr<StepMethod> decode, source.load("decode", {.threads = threads.get()}));
+    if (const auto decode = source.load("decode", {.threads = threads.get()}); !decode.ok()) return decode.status();
     return std::unique_ptr<IoManager>(std::make_unique<CountingManager>(limits_));
   }
 
