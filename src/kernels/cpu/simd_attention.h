@@ -35,6 +35,14 @@ PTERON_INLINE typename V::F load_element_some(const Stored<kElement>* x, size_t 
   return load_element<V, kElement>(padded);
 }
 
+// Asks for a slot's row one block ahead: what the hardware fetches by itself ends at every page, and a block is two of them. The address may lie behind
+// the cache; nothing is read.
+template <class T>
+PTERON_INLINE void fetch_ahead(const T* row, size_t dim) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(row) + kAttentionBlock * dim * sizeof(T);
+  for (size_t at = 0; at < dim * sizeof(T); at += 64) __builtin_prefetch(reinterpret_cast<const void*>(begin + at));
+}
+
 // The part of a row's runs inside [begin, end), relative to begin.
 struct BlockRuns {
   size_t begin[2], end[2];
@@ -124,7 +132,7 @@ PTERON_INLINE void score_block(const float* query, size_t key_dim, const float* 
 }
 
 // state[m] = state[m] * keep[m] + sum over s of weights[m][s] * values[s], for kVectors vectors of the value dimension.
-template <class V, Element kElement, int kRows, int kVectors>
+template <class V, Element kElement, int kRows, int kVectors, bool kFetch = false>
 PTERON_INLINE void weigh_columns(const float* weights, const float* keep, const Stored<kElement>* values, size_t value_dim, size_t begin,
                                  size_t end, size_t column, float* state, size_t state_stride) {
   typename V::F acc[kRows][kVectors];
@@ -135,14 +143,27 @@ PTERON_INLINE void weigh_columns(const float* weights, const float* keep, const 
     }
   }
   for (size_t s = begin; s < end; ++s) {
-    typename V::F value[kVectors];
+    if (kFetch) fetch_ahead(values + s * value_dim, value_dim);
+    if constexpr (kRows < kVectors) {
+      typename V::F weight[kRows];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) value[v] = load_element<V, kElement>(values + s * value_dim + column + static_cast<size_t>(v) * V::kLanes);
+      for (int m = 0; m < kRows; ++m) weight[m] = V::set(weights[static_cast<size_t>(m) * kAttentionBlock + s]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const typename V::F value = load_element<V, kElement>(values + s * value_dim + column + static_cast<size_t>(v) * V::kLanes);
+#pragma GCC unroll 4
+        for (int m = 0; m < kRows; ++m) acc[m][v] = V::fma(value, weight[m], acc[m][v]);
+      }
+    } else {
+      typename V::F value[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) value[v] = load_element<V, kElement>(values + s * value_dim + column + static_cast<size_t>(v) * V::kLanes);
 #pragma GCC unroll 8
-    for (int m = 0; m < kRows; ++m) {
-      const typename V::F weight = V::set(weights[static_cast<size_t>(m) * kAttentionBlock + s]);
+      for (int m = 0; m < kRows; ++m) {
+        const typename V::F weight = V::set(weights[static_cast<size_t>(m) * kAttentionBlock + s]);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[m][v] = V::fma(value[v], weight, acc[m][v]);
+        for (int v = 0; v < kVectors; ++v) acc[m][v] = V::fma(value[v], weight, acc[m][v]);
+      }
     }
   }
   for (int m = 0; m < kRows; ++m) {
@@ -152,11 +173,24 @@ PTERON_INLINE void weigh_columns(const float* weights, const float* keep, const 
   }
 }
 
-template <class V, Element kElement, int kRows>
+template <class V, Element kElement, int kRows, bool kFetch>
 PTERON_INLINE void weigh_block(const float* weights, const float* keep, const Stored<kElement>* values, size_t value_dim, size_t begin,
                                size_t end, float* state) {
   const size_t stride = attention_state_floats(value_dim);
   size_t column = 0;
+  if constexpr (kFetch && kRows < 4) {
+    // Few queries leave registers for more columns at a time.
+    if (4 * V::kLanes <= value_dim) {
+      weigh_columns<V, kElement, kRows, 4, true>(weights, keep, values, value_dim, begin, end, column, state, stride);
+      for (column = 4 * V::kLanes; column + 4 * V::kLanes <= value_dim; column += 4 * V::kLanes) {
+        weigh_columns<V, kElement, kRows, 4>(weights, keep, values, value_dim, begin, end, column, state, stride);
+      }
+    }
+  }
+  if (kFetch && column == 0 && 2 * V::kLanes <= value_dim) {
+    weigh_columns<V, kElement, kRows, 2, true>(weights, keep, values, value_dim, begin, end, column, state, stride);
+    column = 2 * V::kLanes;
+  }
   for (; column + 2 * V::kLanes <= value_dim; column += 2 * V::kLanes) {
     weigh_columns<V, kElement, kRows, 2>(weights, keep, values, value_dim, begin, end, column, state, stride);
   }
@@ -176,24 +210,40 @@ PTERON_INLINE void weigh_block(const float* weights, const float* keep, const St
   }
 }
 
-// The scores of kRows queries against keys in place.
+// The scores of kRows queries against kSlots keys in place: several, since sums in one register wait for each other.
+template <class V, Element kElement, int kRows, int kSlots>
+PTERON_INLINE void score_slots(const float* query, size_t key_dim, const Stored<kElement>* keys, float* scores) {
+  typename V::F acc[kSlots][kRows];
+  for (int s = 0; s < kSlots; ++s) {
+    fetch_ahead(keys + static_cast<size_t>(s) * key_dim, key_dim);
+    for (int m = 0; m < kRows; ++m) acc[s][m] = V::zero();
+  }
+  size_t d = 0;
+  for (; d + V::kLanes <= key_dim; d += V::kLanes) {
+    typename V::F key[kSlots];
+#pragma GCC unroll 4
+    for (int s = 0; s < kSlots; ++s) key[s] = load_element<V, kElement>(keys + static_cast<size_t>(s) * key_dim + d);
+#pragma GCC unroll 8
+    for (int m = 0; m < kRows; ++m) {
+      const typename V::F value = V::load(query + static_cast<size_t>(m) * key_dim + d);
+#pragma GCC unroll 4
+      for (int s = 0; s < kSlots; ++s) acc[s][m] = V::fma(key[s], value, acc[s][m]);
+    }
+  }
+  for (int s = 0; s < kSlots; ++s) {
+    if (d < key_dim) {
+      const typename V::F key = load_element_some<V, kElement>(keys + static_cast<size_t>(s) * key_dim + d, key_dim - d);
+      for (int m = 0; m < kRows; ++m) acc[s][m] = V::fma(key, V::load_some(query + static_cast<size_t>(m) * key_dim + d, key_dim - d), acc[s][m]);
+    }
+    for (int m = 0; m < kRows; ++m) scores[static_cast<size_t>(m) * kAttentionBlock + static_cast<size_t>(s)] = V::sum(acc[s][m]);
+  }
+}
+
 template <class V, Element kElement, int kRows>
 PTERON_INLINE void score_in_place(const float* query, size_t key_dim, const Stored<kElement>* keys, size_t begin, size_t end, float* scores) {
-  for (size_t s = begin; s < end; ++s) {
-    typename V::F acc[kRows];
-    for (int m = 0; m < kRows; ++m) acc[m] = V::zero();
-    size_t d = 0;
-    for (; d + V::kLanes <= key_dim; d += V::kLanes) {
-      const typename V::F key = load_element<V, kElement>(keys + s * key_dim + d);
-#pragma GCC unroll 8
-      for (int m = 0; m < kRows; ++m) acc[m] = V::fma(key, V::load(query + static_cast<size_t>(m) * key_dim + d), acc[m]);
-    }
-    if (d < key_dim) {
-      const typename V::F key = load_element_some<V, kElement>(keys + s * key_dim + d, key_dim - d);
-      for (int m = 0; m < kRows; ++m) acc[m] = V::fma(key, V::load_some(query + static_cast<size_t>(m) * key_dim + d, key_dim - d), acc[m]);
-    }
-    for (int m = 0; m < kRows; ++m) scores[static_cast<size_t>(m) * kAttentionBlock + s] = V::sum(acc[m]);
-  }
+  size_t s = begin;
+  for (; s + 2 <= end; s += 2) score_slots<V, kElement, kRows, 2>(query, key_dim, keys + s * key_dim, scores + s);
+  for (; s < end; ++s) score_slots<V, kElement, kRows, 1>(query, key_dim, keys + s * key_dim, scores + s);
 }
 
 template <class V, Element kElement>
@@ -236,9 +286,9 @@ struct Attention {
       keep[m] = soften<V>(own, runs[m], end, args.softcap, bias, totals, totals + 1);
     }
     if constexpr (kPacked) {
-      weigh_block<V, Element::float32, kRows>(scores, keep, values, args.value_dim, begin, end, state);
+      weigh_block<V, Element::float32, kRows, false>(scores, keep, values, args.value_dim, begin, end, state);
     } else {
-      weigh_block<V, kElement, kRows>(scores, keep, static_cast<const T*>(args.values) + slot * args.value_dim, args.value_dim, begin, end, state);
+      weigh_block<V, kElement, kRows, true>(scores, keep, static_cast<const T*>(args.values) + slot * args.value_dim, args.value_dim, begin, end, state);
     }
   }
 

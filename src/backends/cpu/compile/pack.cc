@@ -8,6 +8,7 @@
 #include "backends/cpu/compile/block_values.h"
 #include "backends/cpu/compile/quantize.h"
 #include "base/checked.h"
+#include "base/thread_pool.h"
 #include "core/dtype.h"
 
 namespace pteron::cpu_backend {
@@ -56,6 +57,8 @@ class Packer {
   size_t tile_bytes() const { return (cols_ + layout_.record_columns - 1) / layout_.record_columns * layout_.record_bytes; }
   size_t tiles() const { return (rows_ + kTileRows - 1) / kTileRows; }
   bool keeps_blocks() const { return blocks_ != BlockEncoding::none; }
+  // Whether integers are searched for floats: that is work for several cores, the rest is copying.
+  bool is_searched() const { return !keeps_blocks() && layout_.record_columns != 1; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
 
@@ -138,6 +141,24 @@ class Packer {
   BlockEncoding blocks_;
 };
 
+// Tiles are packed by all cores, `together` at a time, and handed on in order: the bytes do not depend on how many cores there are.
+Status stream_tiles(const Packer& packer, size_t together, const ByteSink& sink) {
+  ThreadPool threads(packer.is_searched() ? 0 : 1);
+  std::vector<std::byte> piece(together * packer.tile_bytes());
+  std::vector<std::vector<float>> floats(threads.size());
+  std::vector<Status> statuses(threads.size());
+  for (size_t begin = 0; begin < packer.tiles(); begin += together) {
+    const size_t count = std::min(together, packer.tiles() - begin);
+    threads.run(threads.size(), [&](size_t part) {
+      const size_t first = count * part / threads.size(), last = count * (part + 1) / threads.size();
+      for (size_t i = first; i < last && statuses[part].ok(); ++i) statuses[part] = packer.pack_tile(begin + i, floats[part], piece.data() + i * packer.tile_bytes());
+    });
+    for (Status& status : statuses) PTERON_TRY(std::move(status));
+    PTERON_TRY(sink(ByteSpan(piece).first(count * packer.tile_bytes())));
+  }
+  return {};
+}
+
 Result<Packer> make_packer(const ConstantPtr& source, PackedEncoding encoding) {
   const auto& shape = source->shape();
   if (shape.size() != 2 || shape[0] <= 0 || shape[1] <= 0) {
@@ -169,18 +190,7 @@ Result<partition::ByteRecipe> pack_weight(const ConstantPtr& source, PackedEncod
   const auto nbytes = packed_bytes(encoding, packer.rows(), packer.cols());
   if (!nbytes) return Status::error(Code::out_of_capacity, "a weight is too large to pack");
   const size_t together = std::max<size_t>(1, kPieceBytes / packer.tile_bytes());
-  return partition::ByteRecipe{*nbytes, [packer, together](const ByteSink& sink) -> Status {
-                                 std::vector<std::byte> piece(together * packer.tile_bytes());
-                                 std::vector<float> floats;
-                                 for (size_t begin = 0; begin < packer.tiles(); begin += together) {
-                                   const size_t count = std::min(together, packer.tiles() - begin);
-                                   for (size_t i = 0; i < count; ++i) {
-                                     PTERON_TRY(packer.pack_tile(begin + i, floats, piece.data() + i * packer.tile_bytes()));
-                                   }
-                                   PTERON_TRY(sink(ByteSpan(piece).first(count * packer.tile_bytes())));
-                                 }
-                                 return {};
-                               }};
+  return partition::ByteRecipe{*nbytes, [packer, together](const ByteSink& sink) { return stream_tiles(packer, together, sink); }};
 }
 
 Result<float> packing_error(const ConstantPtr& source, PackedEncoding encoding) {

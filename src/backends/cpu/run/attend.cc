@@ -58,7 +58,9 @@ class SingleRow {
   }
 
   void run() {
-    w_.share(step_.kv_heads * splits_, 1, [&](size_t begin, size_t end) {
+    // Neighbouring stretches go to one worker, which then has asked for the next one's memory already.
+    const size_t units = step_.kv_heads * splits_;
+    w_.share(units, std::max<size_t>(1, units / 16), [&](size_t begin, size_t end) {
       for (size_t unit = begin; unit < end; ++unit) attend_split(unit / splits_, unit % splits_);
     });
   }
