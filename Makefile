@@ -3,6 +3,7 @@ PREFIX ?= /usr/local
 # ccache has to be told that precompiled headers are in use.
 CACHED := -DCMAKE_CXX_COMPILER_LAUNCHER="env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
 PROMPT ?= The capital of France is
+FUZZ_SECONDS ?= 60
 
 .PHONY: all demo test install bench-skeleton fuzz docs clean setup
 all: build/release/bin/pteron
@@ -36,6 +37,13 @@ test: setup
 
 install: all
 	cmake --install build/release --prefix $(PREFIX)
+
+# Every reader of outside bytes under libFuzzer and sanitizers, one target after the other: make fuzz FUZZ_SECONDS=600
+fuzz:
+	@scripts/setup.sh --fuzz
+	cmake --preset fuzz -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+	cmake --build build/fuzz --target pteron_fuzzers
+	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 bench-skeleton: all
 	python3 bench/skeleton.py
