@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of signing, each beside its bar. Needs the built command, CMake, Google Benchmark and openssl.
+"""The figures of signing, each beside its bar. Needs the built command and tests, CMake, Google Benchmark and openssl.
 
     bench/signing.py [--pteron build/release/bin/pteron] [--build build/bench]
 """
@@ -89,6 +89,26 @@ def cost(*words):
     return best, peak
 
 
+# What an attacker tries, as tests of src/manifest/check_test.cc.
+ATTACKS = {
+    "EveryBitFlipIsRefused": "each bit of footer and digests, 5,000 of the program, 3 algorithms",
+    "OpaqueSignaturesHoldForEveryBit": "a flip in each byte under a plain footer",
+    "EveryTruncationIsRefused": "each cut of the last 2 KiB, 3 algorithms",
+    "RandomFootersAreRefused": "100,000 random footers",
+    "PartsOfOtherFilesDoNotFit": "parts of two signed files mixed",
+}
+
+
+def attack_rows(tests):
+    """Runs each attack: a row for what was refused throughout."""
+    rows = []
+    for name, what in ATTACKS.items():
+        done = subprocess.run([tests, f"--gtest_filter=CheckTest.{name}"], capture_output=True, text=True)
+        good = done.returncode == 0 and "[  PASSED  ] 1 test." in done.stdout
+        rows.append((what, "all refused" if good else "see the test", "none accepted, no crash", good))
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pteron", type=pathlib.Path, default=ROOT / "build/release/bin/pteron")
@@ -111,8 +131,9 @@ def main():
         for words in (("manifest", "show"), ("inspect",)):
             ms, mb = cost(options.pteron, *words, sparse)
             rows.append((f"{' '.join(words)} of 10 GB", f"{ms:.0f} ms, {mb:.0f} MB", "< 50 ms, < 20 MB", ms < 50 and mb < 20))
+    rows += attack_rows(options.pteron.parent / "pteron_manifest_test")
     for what, found, bar, good in rows:
-        print(f"{what:32} {found:18} {bar:42} {'ok' if good else 'MISSED'}")
+        print(f"{what:68} {found:18} {bar:42} {'ok' if good else 'MISSED'}")
     return 0 if all(row[3] for row in rows) else 1
 
 

@@ -19,7 +19,7 @@ static int fail(pteron_status* status) {
 int main(int count, char** words) {
   if (count != 3) return fprintf(stderr, "usage: generate MODEL.pte TEXT\n"), 2;
   pteron_status* status = NULL;
-  pteron_engine* engine = pteron_engine_load(words[1], NULL, 0, &status);
+  pteron_engine* engine = pteron_engine_load(words[1], NULL, NULL, 0, 0, &status);
   if (engine == NULL) return fail(status);
   pteron_session* session = pteron_session_new(engine, &status);
   if (session == NULL) return fail(status);

@@ -1,6 +1,5 @@
 // pteron chat: a conversation on the terminal, or through a pipe.
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -98,13 +97,7 @@ constexpr char kHelp[] =
 
 // Saves and loads conversations as {"messages": [...]}, the form that `pteron template` takes.
 Status save(const Conversation& talk, const std::string& path) {
-  std::ofstream out(path + ".partial", std::ios::binary);
-  out << Json{{"messages", talk.messages()}}.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
-  out.close();
-  if (!out || std::rename((path + ".partial").c_str(), path.c_str()) != 0) {
-    return Status::error(Code::io_error, "cannot write", {.file = path, .field = {}, .expected = {}, .found = {}});
-  }
-  return {};
+  return write_output(path, Json{{"messages", talk.messages()}}.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 Status load(Conversation& talk, const std::string& path) {

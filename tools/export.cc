@@ -1,7 +1,5 @@
 // pteron export: a checkpoint becomes a program.
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <memory>
 
 #include "pteron/compile.h"
@@ -62,8 +60,10 @@ class ProgressLine {
   ~ProgressLine() {
     if (on_ && shown_) std::fprintf(stderr, "\r\x1b[K");
   }
-  void show(std::string_view stage, uint64_t done, uint64_t total) {
-    if (!on_) return;
+  // False ends the export.
+  bool show(std::string_view stage, uint64_t done, uint64_t total) {
+    if (interrupted()) return false;
+    if (!on_) return true;
     shown_ = true;
     if (total == 0) {
       std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(stage.size()), stage.data());
@@ -72,6 +72,7 @@ class ProgressLine {
                    100.0 * static_cast<double>(done) / static_cast<double>(total), human_bytes(static_cast<double>(total)).c_str());
     }
     std::fflush(stderr);
+    return true;
   }
 
  private:
@@ -80,7 +81,8 @@ class ProgressLine {
 
 Result<ExportReport> export_with_progress(const Context& context, ExportRequest& request) {
   ProgressLine line(!context.quiet && stderr_is_terminal());
-  request.progress = [&line](std::string_view stage, uint64_t done, uint64_t total) { line.show(stage, done, total); };
+  request.progress = [&line](std::string_view stage, uint64_t done, uint64_t total) { return line.show(stage, done, total); };
+  catch_interrupts();
   return export_program(request);
 }
 
@@ -115,10 +117,7 @@ int run_export(Context& context, Options& options) {
   if (!made.ok()) return fail(context, made.status());
   const ExportReport& report = *made;
   if (!options.report.empty()) {
-    std::ofstream out(options.report, std::ios::binary);
-    if (!(out << report.json << "\n") || !out.flush()) {
-      return fail(context, Status::error(Code::io_error, "cannot write the report", {.file = options.report, .field = {}, .expected = {}, .found = {}}));
-    }
+    if (const Status status = write_output(options.report, report.json + "\n"); !status.ok()) return fail(context, status);
   }
   if (!context.quiet) {
     for (const std::string& warning : report.warnings) std::fprintf(stderr, "pteron: note: %s\n", warning.c_str());
@@ -151,14 +150,14 @@ void add_export(CLI::App& app, Context& context) {
   verb.add_option("--mask-form", options->mask_form, "additive or boolean")->check(CLI::IsMember({"additive", "boolean"}))->capture_default_str();
   verb.add_option("--logits-rows", options->logits_rows, "logits of the prefill method: all or selected (selected)")->check(CLI::IsMember({"all", "selected"}));
   verb.add_flag("--flat-sliding", request.flat_sliding, "sliding layers as flat caches under a window mask instead of rings");
-  verb.add_option("--external-constants", request.external_constants, "put the weights in NAME.ptd beside the program");
-  verb.add_option("--tokenizer", request.tokenizer, "a tokenizer.json instead of the source's");
-  verb.add_option("--chat-template", request.chat_template, "a template file instead of the source's");
-  verb.add_option("--generation-config", request.generation_config, "a generation_config.json instead of the source's");
+  verb.add_option("--external-constants", request.external_constants, "put the weights in NAME.ptd beside the program")->check(file_name());
+  verb.add_option("--tokenizer", request.tokenizer, "a tokenizer.json instead of the source's")->check(file_name());
+  verb.add_option("--chat-template", request.chat_template, "a template file instead of the source's")->check(file_name());
+  verb.add_option("--generation-config", request.generation_config, "a generation_config.json instead of the source's")->check(file_name());
   verb.add_flag("--no-assets", options->no_assets, "leave tokenizer, template and generation config out");
-  verb.add_option("--sign-key", options->sign_key, "sign with this PEM key");
-  verb.add_option("--passphrase-file", options->passphrase_file, "first line: the key's passphrase");
-  verb.add_option("--report", options->report, "write what was done as JSON");
+  verb.add_option("--sign-key", options->sign_key, "sign with this PEM key")->check(file_name());
+  verb.add_option("--passphrase-file", options->passphrase_file, "first line: the key's passphrase")->check(file_name());
+  verb.add_option("--report", options->report, "write what was done as JSON")->check(file_name());
   verb.add_option("--print-after", request.print_after, "print the graphs after these passes")->delimiter(',');
   verb.add_flag("--list-passes", options->list_passes, "list the passes and stop");
   verb.add_flag("--list-backends", options->list_backends, "list the backends and stop");

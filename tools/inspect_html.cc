@@ -1,7 +1,6 @@
 #include "tools/inspect_html.h"
 
 #include <cstdio>
-#include <fstream>
 
 namespace pteron::tools {
 namespace {
@@ -137,15 +136,7 @@ Status write_inspect_html(const std::string& path, const std::string& title, con
   std::string page = kPage;
   replace(page, "@TITLE@", script_json(title));
   replace(page, "@REPORT@", script_json(report));
-  const std::string temporary = path + ".partial";
-  std::ofstream out(temporary, std::ios::binary);
-  out << page;
-  out.close();
-  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    return Status::error(Code::io_error, "cannot write the page", {.file = path, .field = {}, .expected = {}, .found = {}});
-  }
-  return {};
+  return write_output(path, page);
 }
 
 }  // namespace pteron::tools

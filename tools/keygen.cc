@@ -1,6 +1,6 @@
 // pteron keygen: makes a key pair to sign programs with.
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 
 #include "tools/keys.h"
@@ -14,26 +14,26 @@ struct Options {
   bool passphrase = false, force = false;
 };
 
-Status write_public(const PublicKey& key, const std::string& path) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  if (out << key.to_pem() && out.flush()) return {};
-  return Status::error(Code::io_error, "cannot write the public key", {.file = path, .field = {}, .expected = {}, .found = {}});
-}
-
 int run_keygen(Context& context, const Options& options) {
   const Result<Algorithm> algorithm = parse_algorithm(options.algorithm);
   if (!algorithm.ok()) return fail_usage(context, algorithm.status().message());
+  std::error_code ignored;
+  if (options.output == options.public_output || std::filesystem::equivalent(options.output, options.public_output, ignored)) {
+    return fail_usage(context, "keygen: private and public key go into two files");
+  }
   const Result<PrivateKey> key = PrivateKey::generate(*algorithm);
   if (!key.ok()) return fail(context, key.status());
   Passphrase passphrase;
   if (!options.passphrase_file.empty()) passphrase = passphrase_from_file(options.passphrase_file);
   else if (options.passphrase) passphrase = new_passphrase(options.output);
   if (const Status status = key->save(options.output, passphrase, options.force); !status.ok()) {
-    if (status.code() == Code::invalid_argument && !options.force && status.detail().found == "one")
-      std::fprintf(stderr, "pteron: hint: --force replaces it\n");
+    const bool exists = status.code() == Code::invalid_argument && !options.force && status.detail().found == "one";
+    return fail(context, exists ? Status::error(status.code(), "a private key is not overwritten without --force", status.detail()) : status);
+  }
+  if (const Status status = write_output(options.public_output, key->public_key().to_pem()); !status.ok()) {
+    std::filesystem::remove(options.output, ignored);  // half a pair is of no use
     return fail(context, status);
   }
-  if (const Status status = write_public(key->public_key(), options.public_output); !status.ok()) return fail(context, status);
   const std::string id = key->public_key().id().hex();
   if (context.json) {
     return print_json({{"algorithm", options.algorithm},

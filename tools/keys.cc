@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 
 #include "tools/verb.h"
@@ -24,10 +23,13 @@ Result<std::string> ask_passphrase(const std::string& question) {
   termios silent = before;
   silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
   tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+  catch_interrupts();  // the terminal must get its echo back
   std::string line;
   std::getline(std::cin, line);
   tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
   std::fprintf(stderr, "\n");
+  if (interrupted()) return Status::error(Code::cancelled, "interrupted");
+  leave_on_interrupt();
   return line;
 }
 

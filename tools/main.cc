@@ -46,6 +46,7 @@ int run_command(int argc, char** argv) {
 }  // namespace pteron::tools
 
 int main(int argc, char** argv) {
+  pteron::tools::leave_on_interrupt();
   try {
     return pteron::tools::run_command(argc, argv);
   } catch (const std::exception& error) {

@@ -125,8 +125,8 @@ void add_run(CLI::App& app, Context& context) {
   CLI::Option* system = verb.add_option("--system", options->system, "a system message, with --chat");
   verb.add_flag("--echo", options->echo, "print the prompt before its continuation");
   add_generate_options(verb, options->generate);
-  verb.add_option("--save-session", options->save_session, "write the session's state when done");
-  verb.add_option("--load-session", options->load_session, "continue from a saved session");
+  verb.add_option("--save-session", options->save_session, "write the session's state when done")->check(file_name());
+  verb.add_option("--load-session", options->load_session, "continue from a saved session")->check(file_name());
   finish_verb(verb, context, "pteron run smollm2.pte -p \"The capital of France is\" -n 16", [&context, options, prompt, system] {
     options->has_prompt = prompt->count() > 0;
     options->has_system = system->count() > 0;

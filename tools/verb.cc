@@ -1,22 +1,38 @@
 #include "tools/verb.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <iterator>
-#include <sstream>
+#include <system_error>
 
 namespace pteron::tools {
 namespace {
 
+constexpr size_t kMaxInputBytes = size_t{256} << 20;
+
 volatile std::sig_atomic_t interrupt_count = 0;
+
+extern "C" void on_early_interrupt(int) { std::_Exit(kInterrupted); }
 
 extern "C" void on_interrupt(int) {
   interrupt_count = interrupt_count + 1;
   if (interrupt_count > 1) std::_Exit(kInterrupted);  // asked twice: go at once
+}
+
+void handle_interrupts(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;  // without SA_RESTART, so that waiting for input ends too
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+Status os_error(std::string_view what, const std::string& path, int error) {
+  return Status::error(error == ENOENT ? Code::not_found : Code::io_error, what, {.file = path, .field = {}, .expected = {}, .found = std::generic_category().message(error)});
 }
 
 int exit_code_of(Code code) {
@@ -39,19 +55,21 @@ void finish_verb(CLI::App& verb, Context& context, const std::string& example, s
   verb.callback([&context, body = std::move(body)] { context.exit_code = body(); });
 }
 
+Json error_json(const Status& status) {
+  Json error = {{"code", code_name(status.code())}, {"message", status.message()}};
+  const Detail& detail = status.detail();
+  const std::pair<const char*, const std::string*> parts[] = {
+      {"file", &detail.file}, {"field", &detail.field}, {"expected", &detail.expected}, {"found", &detail.found}};
+  for (const auto& [key, text] : parts) {
+    if (!text->empty()) error[key] = *text;
+  }
+  return error;
+}
+
 int fail(const Context& context, const Status& status) {
   std::cout.flush();
   std::fprintf(stderr, "pteron: %s\n", status.message().c_str());
-  if (context.json) {
-    Json error = {{"code", code_name(status.code())}, {"message", status.message()}};
-    const Detail& detail = status.detail();
-    const std::pair<const char*, const std::string*> parts[] = {
-        {"file", &detail.file}, {"field", &detail.field}, {"expected", &detail.expected}, {"found", &detail.found}};
-    for (const auto& [key, text] : parts) {
-      if (!text->empty()) error[key] = *text;
-    }
-    print_json({{"error", std::move(error)}});
-  }
+  if (context.json) print_json({{"error", error_json(status)}});
   return exit_code_of(status.code());
 }
 
@@ -61,6 +79,10 @@ int fail_usage(const Context& context, const std::string& message) {
   return kUsage;
 }
 
+CLI::Validator file_name() {
+  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("a file name is empty") : std::string(); }, "FILE");
+}
+
 int print_json(const Json& object) {
   // Text from files may not be UTF-8: replaced rather than refused.
   std::cout << object.dump(1, ' ', false, Json::error_handler_t::replace) << "\n" << std::flush;
@@ -68,14 +90,34 @@ int print_json(const Json& object) {
 }
 
 Result<std::string> read_input(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf()) ) {
-    if (in && in.peek() == std::ifstream::traits_type::eof()) return std::string();
-    return Status::error(Code::not_found, "cannot read", {.file = path, .field = {}, .expected = "a readable file", .found = {}});
+  const bool standard = path == "-";
+  std::FILE* const file = standard ? stdin : std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return os_error("cannot open", path, errno);
+  std::string text;
+  char buffer[1 << 16];
+  size_t got = 0;
+  while (text.size() <= kMaxInputBytes && (got = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, got);
+  const int error = std::ferror(file) != 0 ? errno : 0;
+  if (!standard) std::fclose(file);
+  if (error != 0) return os_error("cannot read", path, error);
+  if (text.size() > kMaxInputBytes) {
+    return Status::error(Code::out_of_capacity, "too much text", {.file = path, .field = {}, .expected = "at most " + std::to_string(kMaxInputBytes) + " bytes", .found = "more"});
   }
-  return std::move(text).str();
+  return text;
+}
+
+Status write_output(const std::string& path, std::string_view text) {
+  struct stat info {};
+  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // a device or a pipe cannot be replaced by a rename
+  const std::string target = special ? path : path + ".partial";
+  std::FILE* const file = std::fopen(target.c_str(), "wb");
+  if (file == nullptr) return os_error("cannot write", path, errno);
+  int error = std::fwrite(text.data(), 1, text.size(), file) == text.size() ? 0 : errno;
+  if (std::fclose(file) != 0 && error == 0) error = errno;
+  if (error == 0 && !special && std::rename(target.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  if (!special) std::remove(target.c_str());
+  return os_error("cannot write", path, error);
 }
 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
@@ -84,12 +126,9 @@ bool interrupted() { return interrupt_count > 0; }
 
 void forget_interrupt() { interrupt_count = 0; }
 
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
+void leave_on_interrupt() { handle_interrupts(on_early_interrupt); }
+
+void catch_interrupts() { handle_interrupts(on_interrupt); }
 
 std::string human_bytes(double bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};

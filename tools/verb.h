@@ -26,24 +26,32 @@ enum Exit { kDone = 0, kFailed = 1, kUsage = 2, kRefused = 3, kInterrupted = 130
 // Adds --json, --threads, -q and -v to a verb, its example to --help, and runs `body` (which returns an exit code) when it is chosen.
 void finish_verb(CLI::App& verb, Context& context, const std::string& example, std::function<int()> body);
 
+// What --json says about an error.
+Json error_json(const Status& status);
 // Reports an error: one line on stderr; with --json an object on stdout. Returns the exit code that fits it.
 int fail(const Context& context, const Status& status);
 // The same for a mistake in the command's own words (exit code 2).
 int fail_usage(const Context& context, const std::string& message);
+
+// For options that name a file: "" (a shell variable that is not set) is a mistake, not the absence of the option.
+CLI::Validator file_name();
 
 // Prints one JSON object on stdout.
 int print_json(const Json& object);
 
 // All of a file, or of standard input for "-".
 Result<std::string> read_input(const std::string& path);
+// Writes a small file whole or not at all (a device or a pipe as it is).
+Status write_output(const std::string& path, std::string_view text);
 
 // Whether a terminal is there to show progress on.
 bool stderr_is_terminal();
 
-// Set by Ctrl-C: verbs that loop look at it.
+// Ctrl-C and SIGTERM end the command with exit code 130: at once, or, from `catch_interrupts` on, where the verb looks (the second one at once).
+void leave_on_interrupt();
+void catch_interrupts();
 bool interrupted();
 void forget_interrupt();
-void catch_interrupts();
 
 // Sizes as people read them: "538.1 MB".
 std::string human_bytes(double bytes);

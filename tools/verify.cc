@@ -4,6 +4,7 @@
 
 #include "pteron/program.h"
 #include "tools/keys.h"
+#include "tools/times.h"
 #include "tools/verb.h"
 
 namespace pteron::tools {
@@ -53,26 +54,34 @@ int run_verify(Context& context, const Options& options) {
     if (!structure.ok()) code = kFailed;
   }
   const std::string structure_word = !parsed ? "not checked" : structure.ok() ? "ok" : structure.message();
+  Status problem = !structure.ok() ? structure : trust->verdict;
+  if (problem.ok() && code == kRefused) {  // an unknown key, which loading lets through where no key is given
+    problem = Status::error(Code::refused, "no key to check the signature with", {.file = options.file, .field = {}, .expected = "--trust", .found = {}});
+  }
+  // What an unknown key states is no more than a claim.
+  const bool established = trust->state == Trust::State::valid || trust->state == Trust::State::expired || trust->state == Trust::State::rolled_back;
   if (context.json) {
     Json json = {{"structure", structure_word}, {"signature", signature_word(trust->state)}, {"program_bytes", trust->program_bytes}};
     if (trust->algorithm) {
       json["algorithm"] = algorithm_name(*trust->algorithm);
       json["key_id"] = trust->key.hex();
     }
-    if (!structure.ok()) {
-      json["error"] = {{"code", code_name(structure.code())}, {"message", structure.message()}, {"file", structure.detail().file}, {"field", structure.detail().field}};
-    } else if (code != kDone && !trust->verdict.ok()) {
-      json["error"] = {{"code", code_name(trust->verdict.code())}, {"message", trust->verdict.message()}};
+    if (established) {
+      json["counter"] = trust->counter;
+      if (trust->signed_at) json["signed_at"] = time_text(*trust->signed_at);
+      if (trust->not_after) json["not_after"] = time_text(*trust->not_after);
     }
+    if (!problem.ok()) json["error"] = error_json(problem);
     print_json(json);
   } else {
     std::printf("structure: %s\nsignature: %s", structure_word.c_str(), signature_word(trust->state));
     if (trust->algorithm) std::printf(" (%s, key %s)", std::string(algorithm_name(*trust->algorithm)).c_str(), trust->key.hex().c_str());
+    if (established && trust->signed_at) std::printf(", signed at %s", time_text(*trust->signed_at).c_str());
+    if (established && trust->not_after) std::printf(", not after %s", time_text(*trust->not_after).c_str());
     std::printf("\nprogram: %llu bytes\n", static_cast<unsigned long long>(trust->program_bytes));
   }
-  if (!structure.ok()) std::fprintf(stderr, "pteron: %s\n", structure.message().c_str());
-  else if (code != kDone && !trust->verdict.ok()) std::fprintf(stderr, "pteron: %s\n", trust->verdict.message().c_str());
-  else if (code == kRefused) std::fprintf(stderr, "pteron: refused: signature is %s (%s)\n", signature_word(trust->state), options.file.c_str());
+  std::fflush(stdout);
+  if (!problem.ok()) std::fprintf(stderr, "pteron: %s\n", problem.message().c_str());
   return code;
 }
 

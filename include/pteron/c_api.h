@@ -51,9 +51,22 @@ void pteron_policy_minimum_counter(pteron_policy* policy, uint64_t counter);
 /* Copies files into private memory instead of mapping them. */
 void pteron_policy_copy(pteron_policy* policy, bool copy);
 
-/* What the file's signature establishes: "unsigned", "unknown-key", "valid", "expired", "rolled-back" or "invalid" (static text), and in `passes` whether
- * the policy lets it through. Null where the file cannot be read. A null policy is that of pteron_policy_new. */
-const char* pteron_check(const char* path, const pteron_policy* policy, bool* passes, pteron_status** status);
+/* What a file's signature establishes under a policy. */
+typedef struct pteron_trust {
+  const char* state;     /* "unsigned", "unknown-key", "valid", "expired", "rolled-back" or "invalid" (static text); null where the file cannot be read */
+  const char* algorithm; /* "ed25519", "ecdsa-p256" or "rsa-pss-3072" (static text); null where nothing says so */
+  char key_id[17];       /* 16 hex digits: who signed, or claims to have; "" where nothing says so */
+  bool has_signed_at;
+  bool has_not_after;
+  int64_t signed_at; /* seconds since 1970 */
+  int64_t not_after;
+  uint64_t counter;
+  uint64_t program_bytes; /* size of the program, without its manifest */
+} pteron_trust;
+
+/* Checks a file, and the `data_count` .ptd files at `data` that belong to it, without opening it: whether the policy lets it through; if not, `status`
+ * says why. `trust` may be null. A null policy is that of pteron_policy_new. */
+bool pteron_check(const char* path, const pteron_policy* policy, const char* const* data, size_t data_count, pteron_trust* trust, pteron_status** status);
 
 /* --- Programs --- */
 
@@ -62,6 +75,8 @@ pteron_program* pteron_program_open(const char* path, const pteron_policy* polic
 /* The same over bytes in memory, aligned to 16, which stay in place and unchanged as long as the program and its methods. */
 pteron_program* pteron_program_from_bytes(const void* bytes, size_t size, const pteron_policy* policy, pteron_status** status);
 void pteron_program_free(pteron_program* program);
+/* What was established when the program was opened. */
+pteron_trust pteron_program_trust(const pteron_program* program);
 size_t pteron_program_method_count(const pteron_program* program);
 const char* pteron_program_method_name(const pteron_program* program, size_t index);
 /* The JSON object of `pteron inspect --json`; freed with pteron_text_free. */
@@ -122,7 +137,7 @@ bool pteron_method_reset(pteron_method* method, pteron_status** status);
 
 /* --- Language models --- */
 
-pteron_engine* pteron_engine_load(const char* path, const pteron_policy* policy, size_t threads, pteron_status** status);
+pteron_engine* pteron_engine_load(const char* path, const pteron_policy* policy, const char* const* data, size_t data_count, size_t threads, pteron_status** status);
 void pteron_engine_free(pteron_engine* engine);
 size_t pteron_engine_context_length(const pteron_engine* engine);
 size_t pteron_engine_vocab_size(const pteron_engine* engine);

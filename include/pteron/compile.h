@@ -51,8 +51,9 @@ struct ExportRequest {
   std::vector<std::string> print_after;  ///< passes whose result is wanted as text (see `list_passes`)
   size_t threads = 0;                    ///< 0: the cores that this process may use
 
-  /// Told about progress: the stage's name, and bytes done of bytes in all (0 of 0 where a stage has no measure). May be empty.
-  std::function<void(std::string_view stage, uint64_t done, uint64_t total)> progress;
+  /// Told about progress: the stage's name, and bytes done of bytes in all (0 of 0 where a stage has no measure). False ends the export with
+  /// `cancelled`, and nothing is left behind. May be empty.
+  std::function<bool(std::string_view stage, uint64_t done, uint64_t total)> progress;
 };
 
 struct ExportReport {

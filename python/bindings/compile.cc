@@ -49,15 +49,17 @@ std::string choice(py::dict& options, const char* key, const char* first, const 
 class Progress {
  public:
   explicit Progress(py::object callback) : callback_(std::move(callback)) {}
-  void tell(std::string_view stage, uint64_t done, uint64_t total) {
+  // False once something was raised.
+  bool tell(std::string_view stage, uint64_t done, uint64_t total) {
     const py::gil_scoped_acquire held;
-    if (raised_) return;
+    if (raised_) return false;
     try {
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       if (!callback_.is_none()) callback_(std::string(stage), done, total);
     } catch (py::error_already_set& error) {
       raised_.emplace(std::move(error));
     }
+    return !raised_;
   }
   void raise() {
     if (raised_) throw std::move(*raised_);
@@ -102,7 +104,7 @@ std::string export_to(const std::string& source, const std::string& output, py::
     request.key = &*key;
   }
   Progress progress(take(options, "progress"));
-  request.progress = [&progress](std::string_view stage, uint64_t done, uint64_t total) { progress.tell(stage, done, total); };
+  request.progress = [&progress](std::string_view stage, uint64_t done, uint64_t total) { return progress.tell(stage, done, total); };
   for (const auto& [name, value] : options) throw py::type_error("export() got an unexpected keyword argument '" + py::str(name).cast<std::string>() + "'");
   Result<ExportReport> made = [&] {
     const py::gil_scoped_release released;

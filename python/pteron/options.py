@@ -72,7 +72,7 @@ class ExportOptions(TypedDict, total=False):
     sign_key: Optional[Path]  #: PEM file
     passphrase: Optional[str]
     threads: Optional[int]
-    progress: Optional[Callable[[str, int, int], None]]  #: told the stage, and bytes done of bytes in all
+    progress: Optional[Callable[[str, int, int], None]]  #: told the stage, and bytes done of bytes in all; what it raises ends the export
 
 
 SAMPLING = frozenset(SamplingOptions.__annotations__)

@@ -60,6 +60,20 @@ pteron::LoadPolicy policy_of(const pteron_policy* policy) {
   return copy;
 }
 
+pteron_trust trust_of(const pteron::Trust& trust) {
+  pteron_trust out{};
+  out.state = pteron::trust_state_name(trust.state).data();
+  if (trust.algorithm) out.algorithm = pteron::algorithm_name(*trust.algorithm).data();
+  if (trust.key != pteron::KeyId{}) trust.key.hex().copy(out.key_id, sizeof out.key_id - 1);
+  out.has_signed_at = trust.signed_at.has_value();
+  out.has_not_after = trust.not_after.has_value();
+  if (trust.signed_at) out.signed_at = trust.signed_at->time_since_epoch().count();
+  if (trust.not_after) out.not_after = trust.not_after->time_since_epoch().count();
+  out.counter = trust.counter;
+  out.program_bytes = trust.program_bytes;
+  return out;
+}
+
 pteron::TensorView view_of(const pteron_tensor& tensor) {
   return {static_cast<pteron::ScalarType>(tensor.dtype), {tensor.sizes, tensor.rank}, {}, tensor.data, tensor.nbytes};
 }
@@ -136,12 +150,13 @@ void pteron_policy_allow_expired(pteron_policy* policy, bool allow) { policy->po
 void pteron_policy_minimum_counter(pteron_policy* policy, uint64_t counter) { policy->policy.minimum_counter = counter; }
 void pteron_policy_copy(pteron_policy* policy, bool copy) { policy->policy.mode = copy ? pteron::LoadMode::copy : pteron::LoadMode::map; }
 
-const char* pteron_check(const char* path, const pteron_policy* policy, bool* passes, pteron_status** status) {
-  const Result<pteron::Trust> trust = pteron::check(path, policy_of(policy));
-  if (passes != nullptr) *passes = false;
-  if (!report(trust.status(), status)) return nullptr;
-  if (passes != nullptr) *passes = trust->verdict.ok();
-  return pteron::trust_state_name(trust->state).data();
+bool pteron_check(const char* path, const pteron_policy* policy, const char* const* data, size_t data_count, pteron_trust* trust, pteron_status** status) {
+  if (trust != nullptr) *trust = {};
+  const std::vector<std::string> external(data, data + data_count);
+  const Result<pteron::Trust> found = pteron::check(path, policy_of(policy), external);
+  if (!found.ok()) return report(found.status(), status);
+  if (trust != nullptr) *trust = trust_of(*found);
+  return report(found->verdict, status);
 }
 
 pteron_program* pteron_program_open(const char* path, const pteron_policy* policy, const char* const* data, size_t data_count, pteron_status** status) {
@@ -152,6 +167,7 @@ pteron_program* pteron_program_from_bytes(const void* bytes, size_t size, const 
   return wrap<pteron_program>(pteron::Program::from_bytes({static_cast<const std::byte*>(bytes), size}, policy_of(policy)), status);
 }
 void pteron_program_free(pteron_program* program) { delete program; }
+pteron_trust pteron_program_trust(const pteron_program* program) { return trust_of(program->program.trust()); }
 size_t pteron_program_method_count(const pteron_program* program) { return program->program.methods().size(); }
 const char* pteron_program_method_name(const pteron_program* program, size_t index) {
   return index < program->program.methods().size() ? program->program.methods()[index].name.c_str() : nullptr;
@@ -216,9 +232,10 @@ const char* pteron_method_output_string(const pteron_method* method, size_t inde
   return text->data();
 }
 
-pteron_engine* pteron_engine_load(const char* path, const pteron_policy* policy, size_t threads, pteron_status** status) {
+pteron_engine* pteron_engine_load(const char* path, const pteron_policy* policy, const char* const* data, size_t data_count, size_t threads, pteron_status** status) {
   pteron::EngineOptions options;
   options.policy = policy_of(policy);
+  options.external_data.assign(data, data + data_count);
   options.threads = threads;
   return wrap<pteron_engine>(pteron::Engine::load(path, options), status);
 }

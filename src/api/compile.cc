@@ -65,14 +65,17 @@ Result<compiler::CompileRequest> to_compiler(const ExportRequest& request, std::
 }
 
 // Signs the program before it gets its name, so that nothing unsigned ever stands there.
-std::function<Status(FileWriter&)> signer(const ExportRequest& request) {
-  SignOptions options;
-  options.threads = request.threads;
-  if (!request.external_constants.empty()) {
-    const size_t slash = request.output.rfind('/');
-    options.external_data.push_back((slash == std::string::npos ? "" : request.output.substr(0, slash + 1)) + request.external_constants);
-  }
-  return [key = request.key, options](FileWriter& file) { return manifest::append_signature(file, *key, options); };
+std::function<Status(FileWriter&, FileWriter*)> signer(const ExportRequest& request) {
+  return [&request](FileWriter& program, FileWriter* external) -> Status {
+    SignOptions options;
+    options.threads = request.threads;
+    std::vector<manifest::DataFile> data;
+    if (external != nullptr) {
+      PTERON_ASSIGN(FileBytes bytes, external->map_written());
+      data.push_back({request.external_constants, std::move(bytes)});
+    }
+    return manifest::append_signature(program, *request.key, options, std::move(data));
+  };
 }
 
 }  // namespace

@@ -42,6 +42,40 @@ Status open_regular(const std::string& path, OpenFile& file) {
   return {};
 }
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+std::string descriptor_path(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
+// A name beside `path` that was free until `take(name)` took it; `take` is a system call that fails where the name is in use.
+template <class Take>
+Result<std::string> free_name(const std::string& path, Take take) {
+  for (int i = 0;; ++i) {
+    std::string name = folder_of(path) + "/.pteron-" + std::to_string(::getpid()) + "-" + std::to_string(i);
+    if (take(name.c_str()) >= 0) return name;
+    if (errno != EEXIST) return os_error("cannot create", path, errno);
+  }
+}
+
+// Opens a new file in the folder of `path`, and says under which name: a file without one lies below /proc.
+Result<std::string> open_beside(const std::string& path, uint32_t mode, int& fd) {
+  std::string name;
+  fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (fd >= 0) name = descriptor_path(fd);
+  if (fd >= 0 && ::access(name.c_str(), F_OK) != 0) ::close(std::exchange(fd, -1));  // no /proc, so no way to name it later
+  if (fd < 0) {
+    PTERON_ASSIGN(name, free_name(path, [&](const char* free) { return fd = ::open(free, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR); }));
+  }
+  if (::fchmod(fd, mode) != 0) {
+    const Status failed = os_error("cannot set the mode of", path, errno);
+    ::unlink(name.c_str());
+    return failed;
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
@@ -153,14 +187,7 @@ Result<FileWriter> FileWriter::create(const std::string& path, uint32_t mode) {
     if (writer.fd_ < 0) return os_error("cannot write", path, errno);
     return writer;
   }
-  writer.temporary_ = path + ".XXXXXX";
-  writer.fd_ = ::mkostemp(writer.temporary_.data(), O_CLOEXEC);
-  if (writer.fd_ < 0) {
-    const int error = errno;
-    writer.temporary_.clear();
-    return os_error("cannot create", path, error);
-  }
-  if (::fchmod(writer.fd_, mode) != 0) return os_error("cannot set the mode of", path, errno);
+  PTERON_ASSIGN(writer.temporary_, open_beside(path, mode, writer.fd_));
   return writer;
 }
 
@@ -220,6 +247,9 @@ Result<FileBytes> FileWriter::map_written() {
 Status FileWriter::commit() {
   PTERON_TRY(flush());
   if (temporary_.empty()) return {};
+  if (temporary_ == descriptor_path(fd_)) {
+    PTERON_ASSIGN(temporary_, free_name(path_, [this](const char* name) { return ::linkat(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW); }));
+  }
   if (::close(std::exchange(fd_, -1)) != 0) return os_error("cannot write", path_, errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return os_error("cannot rename to", path_, errno);
   temporary_.clear();

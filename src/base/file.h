@@ -66,8 +66,8 @@ class FileBytes {
 // A whole small text file, at most `limit` bytes.
 Result<std::string> read_text_file(const std::string& path, size_t limit = size_t{64} << 20);
 
-// Writes a file whole or not at all: bytes go to a temporary name beside the target; `commit` flushes and renames.
-// Destroyed without commit, it leaves nothing behind. The path "-" writes to standard output, where nothing can be taken back.
+// Writes a file whole or not at all: bytes go to a file beside the target, without a name where the file system can do that; `commit` gives it the
+// target's. Destroyed without commit, or killed, it leaves nothing behind. The path "-" is standard output, where nothing can be taken back.
 class FileWriter {
  public:
   static Result<FileWriter> create(const std::string& path, uint32_t mode = 0644);
@@ -87,7 +87,7 @@ class FileWriter {
   FileWriter() = default;
   Status flush();
   int fd_ = -1;
-  std::string path_, temporary_;
+  std::string path_, temporary_;  // temporary_: the name until commit, below /proc for a file without one
   std::vector<std::byte> buffer_;
   uint64_t position_ = 0;
 };

@@ -74,6 +74,24 @@ TEST_F(FileTest, CommitReplacesAtomicallyWithTheAskedMode) {
   EXPECT_EQ(info.st_mode & 0777u, 0600u);
 }
 
+TEST_F(FileTest, TwoWritersOfOneFileDoNotMix) {
+  auto first = FileWriter::create(path("w")), second = FileWriter::create(path("w"));
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE(first->write(as_bytes("first")).ok() && second->write(as_bytes("second")).ok());
+  ASSERT_TRUE(second->commit().ok());
+  EXPECT_EQ(*read_text_file(path("w")), "second");
+  ASSERT_TRUE(first->commit().ok());
+  EXPECT_EQ(*read_text_file(path("w")), "first");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, NamesAsLongAsTheFileSystemTakes) {
+  const std::string longest(255, 'n'), longer(256, 'n');
+  EXPECT_TRUE(write_file(path(longest.c_str()), as_bytes("x")).ok());
+  EXPECT_EQ(write_file(path(longer.c_str()), as_bytes("x")).code(), Code::io_error);
+  EXPECT_EQ(entries(), 1u);
+}
+
 TEST_F(FileTest, FullDeviceIsAnError) {
   auto writer = FileWriter::create("/dev/full");
   ASSERT_TRUE(writer.ok());

@@ -41,6 +41,7 @@ Status add_tokenizer(const CompileRequest& request, const importer::Checkpoint& 
   std::string source = assets.tokenizer_json;
   if (!request.tokenizer.empty()) {
     PTERON_ASSIGN(source, read_text_file(request.tokenizer));
+    if (source.empty()) return Status::error(Code::invalid_data, "an empty file", {.file = request.tokenizer, .expected = "a tokenizer.json", .found = "0 bytes"});
   }
   if (!source.empty()) {
     const std::string config = assets.tokenizer_config.is_object() ? assets.tokenizer_config.dump() : "";

@@ -1,6 +1,8 @@
 #include "compiler/compiler.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include "compiler/assets.h"
 #include "compiler/contract.h"
@@ -105,16 +107,17 @@ class Pipeline {
 
   Result<CompileReport> run() {
     PTERON_TRY(check_print_after());
-    stages_.begin("import");
+    PTERON_TRY(check_output());
+    PTERON_TRY(stages_.begin("import"));
     PTERON_ASSIGN(checkpoint_, importer::open_checkpoint(request_.source));
-    stages_.begin("build");
+    PTERON_TRY(stages_.begin("build"));
     PTERON_TRY(build());
-    stages_.begin("passes");
+    PTERON_TRY(stages_.begin("passes"));
     for (const ir::Pass& pass : request_.passes) PTERON_TRY(run_pass(pass));
     PTERON_TRY(run_pass(*passes::find_pass("dedupe_constants")));
-    stages_.begin("partition");
+    PTERON_TRY(stages_.begin("partition"));
     PTERON_TRY(partition());
-    stages_.begin("legalize");
+    PTERON_TRY(stages_.begin("legalize"));
     for (const char* name : {"legalize", "fold", "reinplace", "dce"}) PTERON_TRY(run_pass(*passes::find_pass(name)));
     return write();
   }
@@ -130,6 +133,22 @@ class Pipeline {
         return wrong_option("print_after", "one of " + list, name);
       }
     }
+    return {};
+  }
+
+  // What is read is not written over, and of two outputs none is the other.
+  Status check_output() const {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path output(request_.output), source(request_.source);
+    const bool reads_it = fs::equivalent(output, source, ignored) ||
+                          (fs::equivalent(output.parent_path().empty() ? fs::path(".") : output.parent_path(), source, ignored) &&
+                           (output.extension() == ".json" || output.extension() == ".safetensors" || output.extension() == ".gguf"));
+    if (reads_it) return Status::error(Code::invalid_argument, "the output is a file of the source", {request_.output, "output", "another name", {}});
+    const std::string& external = request_.external_constants;
+    if (external.empty()) return {};
+    if (external.find('/') != std::string::npos || external == "." || external == ".." || external == output.filename().string())
+      return wrong_option("external_constants", "a file name without folders, other than the program's", external);
     return {};
   }
 
@@ -176,7 +195,7 @@ class Pipeline {
   }
 
   Result<CompileReport> write() {
-    stages_.begin("assets");
+    PTERON_TRY(stages_.begin("assets"));
     PTERON_ASSIGN(const nlohmann::json generation, generation_config(request_, checkpoint_));
     PTERON_ASSIGN(const SpecialTokens tokens, special_tokens(checkpoint_, generation, decoder_.vocab));
     const nlohmann::ordered_json options = options_json(request_, options_);
@@ -191,22 +210,26 @@ class Pipeline {
       auto& blobs = emission.delegates.emplace_back();
       for (auto& delegate : split.delegates) blobs.push_back({delegate.id, delegate.payload.bytes, delegate.payload.compile_specs});
     }
+    PTERON_TRY(stages_.begin("emit"));
+    PTERON_ASSIGN(FileWriter file, FileWriter::create(request_.output));
+    std::optional<FileWriter> external;
     if (!request_.external_constants.empty()) {
       const size_t slash = request_.output.rfind('/');
-      emission.external_file = (slash == std::string::npos ? "" : request_.output.substr(0, slash + 1)) + request_.external_constants;
+      PTERON_ASSIGN(FileWriter writer, FileWriter::create((slash == std::string::npos ? "" : request_.output.substr(0, slash + 1)) + request_.external_constants));
+      external.emplace(std::move(writer));
+      emission.external = &*external;
     }
-    stages_.begin("emit");
-    PTERON_ASSIGN(FileWriter file, FileWriter::create(request_.output));
     uint64_t noted = 0;
-    PTERON_ASSIGN(const emit::EmitReport emitted, emit::emit(emission, file, [&](uint64_t done, uint64_t total) {
-      if (done - noted >= (uint64_t{4} << 20) || done == total) {
-        noted = done;
-        stages_.note_memory();
-        stages_.progress(done, total);
-      }
+    PTERON_ASSIGN(const emit::EmitReport emitted, emit::emit(emission, file, [&](uint64_t done, uint64_t total) -> Status {
+      if (done - noted < (uint64_t{4} << 20) && done != total) return {};
+      noted = done;
+      stages_.note_memory();
+      return stages_.progress(done, total);
     }));
-    if (request_.seal) PTERON_TRY(request_.seal(file));
+    if (request_.seal) PTERON_TRY(request_.seal(file, emission.external));
+    PTERON_TRY(stages_.progress(0, 0));
     report_.bytes = file.position();
+    if (external) PTERON_TRY(external->commit());
     PTERON_TRY(file.commit());
     stages_.end();
     const std::string backend = request_.backend ? std::string(request_.backend->name()) : "portable";

@@ -62,11 +62,11 @@ Json weights_json(const std::vector<partition::MethodPartition>& partitions) {
 
 }  // namespace
 
-void Stages::begin(std::string stage) {
+Status Stages::begin(std::string stage) {
   end();
   current_ = std::move(stage);
   start_ = Clock::now();
-  progress(0, 0);
+  return progress(0, 0);
 }
 
 void Stages::end() {
@@ -76,8 +76,9 @@ void Stages::end() {
   current_.clear();
 }
 
-void Stages::progress(uint64_t done, uint64_t total) const {
-  if (request_.progress) request_.progress(current_, done, total);
+Status Stages::progress(uint64_t done, uint64_t total) const {
+  if (!request_.progress || request_.progress(current_, done, total)) return {};
+  return Status::error(Code::cancelled, "the export was interrupted");
 }
 
 void Stages::note_memory() { peak_anonymous_ = std::max(peak_anonymous_, anonymous_bytes()); }

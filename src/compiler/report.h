@@ -14,13 +14,13 @@
 
 namespace pteron::compiler {
 
-// Times the stages of a run and tells the request's progress callback about them.
+// Times the stages of a run and tells the request's progress callback about them; `cancelled` where that ends the run.
 class Stages {
  public:
   explicit Stages(const CompileRequest& request) : request_(request), start_(Clock::now()) {}
-  void begin(std::string stage);  // ends the one before
+  Status begin(std::string stage);  // ends the one before
   void end();
-  void progress(uint64_t done, uint64_t total) const;
+  Status progress(uint64_t done, uint64_t total) const;
   nlohmann::ordered_json json() const;  // milliseconds by stage
   void note_memory();                   // looks at the memory in use, for the peak
 

@@ -44,8 +44,9 @@ struct CompileRequest {
   std::vector<std::string> print_after;       // names of passes
   size_t threads = 0;
 
-  std::function<void(std::string_view stage, uint64_t done, uint64_t total)> progress;
-  std::function<Status(FileWriter&)> seal;    // called when the program is written, before it gets its name (a signature)
+  std::function<bool(std::string_view stage, uint64_t done, uint64_t total)> progress;  // false ends the run: `cancelled`
+  // Called when program and external constants (null where there are none) are written, before they get their names (a signature).
+  std::function<Status(FileWriter& program, FileWriter* external)> seal;
 };
 
 struct CompileReport {

@@ -24,14 +24,14 @@ format::Plan constant_plan(const ConstantMethod& method) {
 
 // Counts the bytes that recipes produce, for the progress bar.
 struct Meter {
-  std::function<void(uint64_t, uint64_t)> report;
+  std::function<Status(uint64_t, uint64_t)> report;
   uint64_t done = 0, total = 0;
 
   std::function<Status(const ByteSink&)> watch(std::function<Status(const ByteSink&)> stream) {
     return [this, stream = std::move(stream)](const ByteSink& sink) {
-      return stream([&](ByteSpan bytes) {
+      return stream([&](ByteSpan bytes) -> Status {
         done = std::min(done + bytes.size(), total);
-        if (report) report(done, total);
+        if (report) PTERON_TRY(report(done, total));
         return sink(bytes);
       });
     };
@@ -55,19 +55,17 @@ Status write_external(const EmitRequest& request, const std::vector<int32_t>& or
     }
     tensors.push_back({constant.name, layout, constant_blob(constant, meter), 64});
   }
-  PTERON_ASSIGN(auto file, FileWriter::create(request.external_file));
-  PTERON_TRY(format::write_flat_tensors(tensors, file));
-  return file.commit();
+  return format::write_flat_tensors(tensors, *request.external);
 }
 
 }  // namespace
 
-Result<EmitReport> emit(const EmitRequest& request, FileWriter& out, const std::function<void(uint64_t, uint64_t)>& progress) {
+Result<EmitReport> emit(const EmitRequest& request, FileWriter& out, const std::function<Status(uint64_t, uint64_t)>& progress) {
   const ir::Module& module = *request.module;
   EmitReport report;
   report.methods.resize(module.methods.size());
   ConstantTable constants(module);
-  const LowerOptions options{request.state_outputs, !request.external_file.empty()};
+  const LowerOptions options{request.state_outputs, request.external != nullptr};
   static const std::vector<DelegateBlob> kNoDelegates;
   format::ProgramToWrite program;
   program.constant_alignment = 64;

@@ -41,7 +41,7 @@ struct EmitRequest {
   std::vector<ConstantMethod> constant_methods;      // in the order of the file
   std::vector<NamedBytes> named_data;
   bool state_outputs = false;                        // whether outputs that are updated inputs are outputs of the program too
-  std::string external_file;                         // path of a `.ptd` that takes the constants; empty: they go into the program
+  FileWriter* external = nullptr;                    // a `.ptd` that takes the constants; null: they go into the program
 };
 
 struct MethodReport {
@@ -56,8 +56,9 @@ struct EmitReport {
   uint64_t constant_bytes = 0, delegate_bytes = 0, named_bytes = 0;
 };
 
-// Writes the program to `out` (and the external file, if any): methods by name, then constant methods. Inputs and outputs of methods have no planned memory;
-// constants that no method uses are left out. `progress` is told the bytes of constants and named data done, of all.
-Result<EmitReport> emit(const EmitRequest& request, FileWriter& out, const std::function<void(uint64_t, uint64_t)>& progress = {});
+// Writes the program to `out` (and the constants to the external file, if any), and commits neither: methods by name, then constant methods. Inputs and outputs of methods have no planned memory;
+// constants that no method uses are left out. `progress` is told the bytes of constants and named data done, of all;
+// an error of its ends the work.
+Result<EmitReport> emit(const EmitRequest& request, FileWriter& out, const std::function<Status(uint64_t, uint64_t)>& progress = {});
 
 }  // namespace pteron::emit

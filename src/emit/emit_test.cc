@@ -88,8 +88,11 @@ TEST_F(EmitTest, TheSameRequestGivesTheSameBytes) {
 }
 
 TEST_F(EmitTest, ConstantsCanLieInASecondFile) {
-  request_.external_file = folder_ + "/c.ptd";
+  auto data_file = FileWriter::create(folder_ + "/c.ptd");
+  ASSERT_TRUE(data_file.ok());
+  request_.external = &*data_file;
   ASSERT_TRUE(emit_to("/a.pte").ok());
+  ASSERT_TRUE(data_file->commit().ok());
   auto program_file = FileBytes::map(folder_ + "/a.pte");
   const auto program = format::read_program(program_file->bytes());
   ASSERT_TRUE(program.ok()) << program.status().message();

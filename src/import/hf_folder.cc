@@ -21,7 +21,7 @@ class Folder {
 
   bool has(const char* name) const {
     std::error_code ignored;
-    return fs::exists(fs::path(path_) / name, ignored);
+    return fs::exists(fs::symlink_status(fs::path(path_) / name, ignored));  // a link to nowhere is an error, not an absent file
   }
   std::string path_of(const char* name) const { return (fs::path(path_) / name).string(); }
 
@@ -35,6 +35,7 @@ class Folder {
   Status text(const char* name, std::string& value) {
     if (!has(name)) return Status();
     PTERON_ASSIGN(value, read_text_file(path_of(name), kMaxJsonBytes));
+    if (value.empty()) return Status::error(Code::invalid_data, "an empty file", {path_of(name), "", "its text", "0 bytes"});
     files_.push_back(path_of(name));
     return Status();
   }

@@ -229,14 +229,14 @@ Result<std::vector<SafetensorsEntry>> open_safetensors(const std::string& path) 
 Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder, std::vector<std::string>& files) {
   const std::string single = (fs::path(folder) / "model.safetensors").string(), index = (fs::path(folder) / kIndexName).string();
   std::error_code ignored;
-  if (fs::exists(single, ignored)) {
+  if (fs::exists(fs::symlink_status(single, ignored))) {
     PTERON_ASSIGN(const std::vector<SafetensorsEntry> entries, open_safetensors(single));
     auto weights = std::make_shared<NamedWeights>(single);
     for (const SafetensorsEntry& entry : entries) PTERON_TRY(weights->add(entry.name, entry.source, single));
     files.push_back(single);
     return std::shared_ptr<const WeightSource>(std::move(weights));
   }
-  if (fs::exists(index, ignored)) return open_shards(folder, index, files);
+  if (fs::exists(fs::symlink_status(index, ignored))) return open_shards(folder, index, files);
   return no_weights(folder);
 }
 

@@ -27,14 +27,13 @@ Status too_large(std::string_view what, uint64_t found) {
                         .found = std::to_string(found)});
 }
 
-Result<std::vector<std::byte>> list_external(std::span<const std::string> paths, ThreadPool& pool) {
+Result<std::vector<std::byte>> list_external(std::span<const DataFile> files, ThreadPool& pool) {
   std::vector<ExternalData> entries;
-  for (const std::string& path : paths) {
-    PTERON_ASSIGN(const FileBytes data, FileBytes::map(path));
-    entries.push_back({path.substr(path.find_last_of('/') + 1), data.bytes().size(), tree_digest(data.bytes(), kChunkBytes, &pool)});
-    if (entries.back().name.size() > 255) {
+  for (const DataFile& file : files) {
+    entries.push_back({file.name, file.bytes.bytes().size(), tree_digest(file.bytes.bytes(), kChunkBytes, &pool)});
+    if (file.name.size() > 255) {
       return Status::error(Code::invalid_argument, "a file name is too long",
-                           {.file = path, .field = {}, .expected = "at most 255 bytes", .found = {}});
+                           {.file = file.name, .field = {}, .expected = "at most 255 bytes", .found = {}});
     }
   }
   std::sort(entries.begin(), entries.end(), [](const ExternalData& a, const ExternalData& b) { return a.name < b.name; });
@@ -43,13 +42,13 @@ Result<std::vector<std::byte>> list_external(std::span<const std::string> paths,
   return list;
 }
 
-Result<Draft> draft(ByteSpan program, const PrivateKey& key, const SignOptions& options) {
+Result<Draft> draft(ByteSpan program, const PrivateKey& key, const SignOptions& options, std::span<const DataFile> data) {
   if (begins_like_statement(program)) {
     return Status::error(Code::invalid_data, "not a program: it begins like a signed statement, and signing it could be taken for one");
   }
   ThreadPool pool(options.threads);
   Draft result;
-  PTERON_ASSIGN(result.external, list_external(options.external_data, pool));
+  PTERON_ASSIGN(result.external, list_external(data, pool));
   result.leaves = hash_leaves(program, kChunkBytes, &pool);
   const uint64_t leaf_count = chunk_count(program.size(), kChunkBytes);
   if (leaf_count > std::numeric_limits<uint32_t>::max()) return too_large("chunks of the program", leaf_count);
@@ -90,9 +89,13 @@ Result<FileWriter> copy_program(const std::string& in, const std::string& out) {
 
 }  // namespace
 
-Status append_signature(FileWriter& writer, const PrivateKey& key, const SignOptions& options) {
+Status append_signature(FileWriter& writer, const PrivateKey& key, const SignOptions& options, std::vector<DataFile> data) {
+  for (const std::string& path : options.external_data) {
+    PTERON_ASSIGN(FileBytes bytes, FileBytes::map(path));
+    data.push_back({path.substr(path.find_last_of('/') + 1), std::move(bytes)});
+  }
   PTERON_ASSIGN(const FileBytes program, writer.map_written());
-  PTERON_ASSIGN(const Draft parts, draft(program.bytes(), key, options));
+  PTERON_ASSIGN(const Draft parts, draft(program.bytes(), key, options, data));
   std::vector<std::byte> extension = write_fields(parts.statement);
   const size_t signature_bytes = max_signature_bytes(key.algorithm());
   const bool sealed = extension.size() + proof_field_bytes(signature_bytes) + signature_bytes > kMaxSignatureBytes;

@@ -5,8 +5,6 @@
 namespace pteron::models {
 namespace {
 
-constexpr double kMaxSize = 2147483647;
-
 std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > 60) text = text.substr(0, 57) + "...";
@@ -33,20 +31,20 @@ const nlohmann::json* Config::find(std::string_view key) const {
 
 bool Config::mentions(std::string_view key) const { return object_->is_object() && object_->contains(std::string(key)); }
 
-int64_t Config::size(std::string_view key, std::optional<int64_t> fallback) {
-  const auto value = optional_size(key);
+int64_t Config::size(std::string_view key, std::optional<int64_t> fallback, int64_t most) {
+  const auto value = optional_size(key, most);
   if (value) return *value;
   if (!fallback && status_->ok()) fail(key, "a required field is missing", "a positive integer", "nothing");
   return fallback.value_or(1);
 }
 
-std::optional<int64_t> Config::optional_size(std::string_view key) {
+std::optional<int64_t> Config::optional_size(std::string_view key, int64_t most) {
   const nlohmann::json* value = find(key);
   if (!value) return std::nullopt;
   // Some writers store integers as 32.0.
   const double number = value->is_number() ? value->get<double>() : 0;
-  if (!(number >= 1 && number <= kMaxSize && number == std::floor(number))) {
-    fail(key, "a field has a wrong value", "a positive integer", shown(*value));
+  if (!(number >= 1 && number <= static_cast<double>(most) && number == std::floor(number))) {
+    fail(key, "a field has a wrong value", most == kMaxSize ? "a positive integer" : "an integer from 1 to " + std::to_string(most), shown(*value));
     return std::nullopt;
   }
   return static_cast<int64_t>(number);

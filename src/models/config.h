@@ -12,6 +12,9 @@
 
 namespace pteron::models {
 
+// The largest counts that anything is made of; a file may claim more than there is memory for.
+constexpr int64_t kMaxSize = 2147483647, kMaxLayers = 10000, kMaxHeads = 65536;
+
 // A view of one JSON object. The first error is kept in `status()`; after it, reads give their fallbacks.
 class Config {
  public:
@@ -28,9 +31,9 @@ class Config {
   bool mentions(std::string_view key) const;
   const nlohmann::json* find(std::string_view key) const;
 
-  // A positive integer below 2^31. Without a fallback the field is required.
-  int64_t size(std::string_view key, std::optional<int64_t> fallback = std::nullopt);
-  std::optional<int64_t> optional_size(std::string_view key);  // absent or null: nothing
+  // A positive integer up to `most`. Without a fallback the field is required.
+  int64_t size(std::string_view key, std::optional<int64_t> fallback = std::nullopt, int64_t most = kMaxSize);
+  std::optional<int64_t> optional_size(std::string_view key, int64_t most = kMaxSize);  // absent or null: nothing
   double number(std::string_view key, double fallback);
   std::optional<double> optional_number(std::string_view key);
   bool boolean(std::string_view key, bool fallback);

@@ -24,7 +24,7 @@ TEST(Config, AbsentAndNullTakeTheFallback) {
 }
 
 TEST(Config, WrongTypesNameFileFieldExpectedAndFound) {
-  const Json json = Json::parse(R"({"n": "3", "inner": {"m": -1}, "big": 4294967296, "half": 1.5, "list": [1, "x"], "flag": 1})");
+  const Json json = Json::parse(R"({"n": "3", "inner": {"m": -1, "k": 9}, "big": 4294967296, "half": 1.5, "list": [1, "x"], "flag": 1})");
   const auto error = [&](auto read) {
     Config c(json, "config.json");
     read(c);
@@ -35,6 +35,8 @@ TEST(Config, WrongTypesNameFileFieldExpectedAndFound) {
   EXPECT_EQ(error([](Config& c) { c.object("inner")->size("m"); }), "config.json|inner.m|-1") << "inner objects share the status";
   EXPECT_EQ(error([](Config& c) { c.size("big"); }), "config.json|big|4294967296");
   EXPECT_EQ(error([](Config& c) { c.size("half"); }), "config.json|half|1.5");
+  EXPECT_EQ(error([](Config& c) { c.size("list", 1, 5); }), "config.json|list|[1,\"x\"]");
+  EXPECT_EQ(error([](Config& c) { c.object("inner")->size("k", 9, 8); }), "config.json|inner.k|9") << "more than it may be";
   EXPECT_EQ(error([](Config& c) { c.integers("list"); }), "config.json|list|[1,\"x\"]");
   EXPECT_EQ(error([](Config& c) { c.boolean("flag", false); }), "config.json|flag|1");
   EXPECT_EQ(error([](Config& c) { c.text("flag", ""); }), "config.json|flag|1");

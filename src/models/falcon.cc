@@ -13,16 +13,16 @@ void name_norm(Norm& norm, const std::string& name) {
 void describe_falcon(Config& config, const HasTensor& has, Decoder& out) {
   const bool new_decoder = config.boolean("new_decoder_architecture", false), multi_query = config.boolean("multi_query", true);
   const bool parallel = new_decoder || config.boolean("parallel_attn", true), bias = config.boolean("bias", false);
-  const int64_t heads = config.size("num_attention_heads", config.size("n_head", 71));
+  const int64_t heads = config.size("num_attention_heads", config.size("n_head", 71, kMaxHeads), kMaxHeads);
   describe_llama_layout(config, has,
-                        {.vocab = 65024, .hidden = 4544, .intermediate = 4 * config.size("hidden_size", 4544), .layers = config.size("n_layer", 32), .heads = heads,
+                        {.vocab = 65024, .hidden = 4544, .intermediate = 4 * config.size("hidden_size", 4544), .layers = config.size("n_layer", 32, kMaxLayers), .heads = heads,
                          .norm = Norm::Kind::layer, .eps = 1e-5, .tied = true, .activation = "gelu"},
                         out);
   if (!config.status().ok()) return;
-  out.kv_heads = new_decoder ? config.size("num_kv_heads", heads) : multi_query ? 1 : heads;
+  out.kv_heads = new_decoder ? config.size("num_kv_heads", heads, kMaxHeads) : multi_query ? 1 : heads;
   if (heads % out.kv_heads != 0) config.fail("num_kv_heads", "the key heads do not divide the query heads", "a divisor of " + std::to_string(heads), std::to_string(out.kv_heads));
   const int64_t intermediate = config.size("ffn_hidden_size", 4 * out.hidden);
-  const double eps = config.number("layer_norm_epsilon", 1e-5);
+  const double eps = norm_eps(config, "layer_norm_epsilon", 1e-5);
   const std::string activation = activation_name(config, "activation", config.text("activation", "gelu"));
   out.alibi = config.boolean("alibi", false);
   if (out.alibi) out.ropes.clear();

@@ -45,11 +45,11 @@ Block gpt2_block(const Decoder& d, const std::string& prefix, double eps, int64_
 void describe_gpt2(Config& config, const HasTensor& has, Decoder& out) {
   out.vocab = config.size("vocab_size", 50257);
   out.hidden = config.size("n_embd", config.size("hidden_size", 768));
-  out.heads = out.kv_heads = config.size("n_head", config.size("num_attention_heads", 12));
-  const int64_t layers = config.size("n_layer", config.size("num_hidden_layers", 12));
+  out.heads = out.kv_heads = config.size("n_head", config.size("num_attention_heads", 12, kMaxHeads), kMaxHeads);
+  const int64_t layers = config.size("n_layer", config.size("num_hidden_layers", 12, kMaxLayers), kMaxLayers);
   out.max_positions = config.size("n_positions", config.size("max_position_embeddings", 1024));
   out.positions_limited = true;
-  const double eps = config.number("layer_norm_epsilon", 1e-5);
+  const double eps = norm_eps(config, "layer_norm_epsilon", 1e-5);
   const std::string activation = activation_name(config, "activation_function", config.text("activation_function", "gelu_new"));
   const int64_t inner = config.optional_size("n_inner").value_or(4 * out.hidden);
   if (config.boolean("add_cross_attention", false)) config.fail("add_cross_attention", "cross attention is not supported", "false", "true");

@@ -59,6 +59,12 @@ std::string activation_name(Config& config, std::string_view key, const std::str
   return "silu";
 }
 
+double norm_eps(Config& config, std::string_view key, double fallback) {
+  const double eps = config.number(key, fallback);
+  if (!(eps >= 0)) config.fail(key, "a field has a wrong value", "a number that is not negative", std::to_string(eps));
+  return eps;
+}
+
 std::string find_prefix(const HasTensor& has, std::initializer_list<const char*> prefixes, const std::string& tensor) {
   for (const char* prefix : prefixes) {
     if (has(prefix + tensor)) return prefix;
@@ -71,9 +77,9 @@ std::string layer_prefix(const Decoder& decoder, size_t layer) { return model_pr
 void describe_llama_layout(Config& config, const HasTensor& has, const LlamaDefaults& defaults, Decoder& out) {
   out.vocab = config.size("vocab_size", defaults.vocab);
   out.hidden = config.size("hidden_size", defaults.hidden);
-  out.heads = config.size("num_attention_heads", defaults.heads);
-  out.kv_heads = config.size("num_key_value_heads", defaults.kv_heads.value_or(out.heads));
-  const int64_t layers = config.size("num_hidden_layers", defaults.layers);
+  out.heads = config.size("num_attention_heads", defaults.heads, kMaxHeads);
+  out.kv_heads = config.size("num_key_value_heads", defaults.kv_heads.value_or(out.heads), kMaxHeads);
+  const int64_t layers = config.size("num_hidden_layers", defaults.layers, kMaxLayers);
   const int64_t intermediate = config.size("intermediate_size", defaults.intermediate);
   const auto head_dim = config.optional_size("head_dim");
   if (!head_dim && !defaults.head_dim && out.hidden % out.heads != 0) {
@@ -84,7 +90,7 @@ void describe_llama_layout(Config& config, const HasTensor& has, const LlamaDefa
     config.fail("num_key_value_heads", "the key heads do not divide the query heads", "a divisor of " + std::to_string(out.heads), std::to_string(out.kv_heads));
   }
   out.max_positions = config.size("max_position_embeddings", defaults.max_positions);
-  const double eps = config.number(defaults.norm == Norm::Kind::rms ? "rms_norm_eps" : "layer_norm_eps", defaults.eps);
+  const double eps = norm_eps(config, defaults.norm == Norm::Kind::rms ? "rms_norm_eps" : "layer_norm_eps", defaults.eps);
   const std::string activation = activation_name(config, "hidden_act", config.text("hidden_act", defaults.activation));
   if (!config.status().ok()) return;
 

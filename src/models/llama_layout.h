@@ -51,6 +51,9 @@ void fuse_by_head(const std::string& name, bool bias, int64_t heads, int64_t kv_
 // Gives a projection the tensors `name`.weight and, with a bias, `name`.bias.
 void rename(Matrix& matrix, const std::string& name, bool bias);
 
+// The epsilon of a norm: any number that is not negative.
+double norm_eps(Config& config, std::string_view key, double fallback);
+
 // The kernel's name for an activation of a configuration; an unknown one is refused by name. `key` is the field that it came from.
 std::string activation_name(Config& config, std::string_view key, const std::string& name);
 

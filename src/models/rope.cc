@@ -132,7 +132,10 @@ Rope read_rope(Config& config, const RopeDefaults& defaults) {
     config.fail("partial_rotary_factor", "the rotated part of a head must be an even number of dimensions", "2 to " + std::to_string(defaults.head_dim),
                 std::to_string(rope.rotary_dims));
   }
-  if (!p) return rope;
+  if (!p) {
+    check(config, config, rope);
+    return rope;
+  }
   rope.type = type_of(*p, p->text("rope_type", p->text("type", "default")));
   read_type_fields(*p, rope, top_level_original);
   check(config, *p, rope);

@@ -89,6 +89,12 @@ TEST(Rope, LongRopeIsFrozenToTheListOfTheContext) {
   EXPECT_EQ(read(R"({"rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [2, 2, 2, 2]}})").error, "rope_scaling.short_factor: 1.000000");
 }
 
+TEST(Rope, TheBaseIsCheckedWhereverItStands) {
+  EXPECT_EQ(read(R"({"rope_theta": 0})").error, "rope_theta: 0.000000");
+  EXPECT_EQ(read(R"({"rope_theta": -10000.0, "rope_parameters": {"rope_type": "default"}})").error, "rope_theta: -10000.000000");
+  EXPECT_EQ(read(R"({"rope_parameters": {"rope_theta": 1}})").error, "rope_theta: 1.000000");
+}
+
 TEST(Rope, WhatCannotBeFrozenIsRefusedByName) {
   EXPECT_EQ(read(R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})").error, "rope_scaling.rope_type: dynamic");
   EXPECT_EQ(read(R"({"rope_parameters": {"rope_type": "spiral"}})").error, "rope_parameters.rope_type: spiral");

@@ -91,28 +91,48 @@ static void test_success_has_no_error(void) {
 }
 
 static void test_check(void) {
-  bool passes = false;
+  pteron_trust trust;
   pteron_status* status = NULL;
-  EXPECT_TEXT(pteron_check(model_path, NULL, &passes, &status), "unsigned");
-  EXPECT(passes && status == NULL);
-  EXPECT_TEXT(pteron_check(signed_path, NULL, &passes, NULL), "unknown-key");
+  EXPECT(pteron_check(model_path, NULL, NULL, 0, &trust, &status) && status == NULL);
+  EXPECT_TEXT(trust.state, "unsigned");
+  EXPECT(trust.algorithm == NULL && trust.key_id[0] == '\0' && !trust.has_signed_at && !trust.has_not_after);
+  const uint64_t program_bytes = trust.program_bytes;
+  EXPECT(pteron_check(signed_path, NULL, NULL, 0, &trust, NULL));
+  EXPECT_TEXT(trust.state, "unknown-key");
 
   pteron_policy* policy = trusting("manifest/ed25519.pub.pem");
   pteron_policy_require_signed(policy, true);
-  EXPECT_TEXT(pteron_check(signed_path, policy, &passes, NULL), "valid");
-  EXPECT(passes);
-  EXPECT_TEXT(pteron_check(model_path, policy, &passes, NULL), "unsigned");
-  EXPECT(!passes);
-  EXPECT(pteron_engine_load(model_path, policy, 1, &status) == NULL);
+  EXPECT(pteron_check(signed_path, policy, NULL, 0, &trust, NULL));
+  EXPECT_TEXT(trust.state, "valid");
+  EXPECT_TEXT(trust.algorithm, "ed25519");
+  EXPECT(strlen(trust.key_id) == 16 && trust.counter == 0 && trust.program_bytes == program_bytes);
+  EXPECT(!pteron_check(model_path, policy, NULL, 0, &trust, &status));
+  expect_error(__LINE__, status, "refused", model_path, "manifest");
+  EXPECT_TEXT(trust.state, "unsigned");
+  EXPECT(pteron_engine_load(model_path, policy, NULL, 0, 1, &status) == NULL);
   expect_error(__LINE__, status, "refused", model_path, NULL);
   pteron_policy_copy(policy, true);
   pteron_policy_allow_expired(policy, true);
-  pteron_engine* engine = pteron_engine_load(signed_path, policy, 1, &status);
+  pteron_engine* engine = pteron_engine_load(signed_path, policy, NULL, 0, 1, &status);
   EXPECT(engine != NULL && status == NULL);
   pteron_engine_free(engine);
+  pteron_program* program = pteron_program_open(signed_path, policy, NULL, 0, &status);
+  EXPECT(program != NULL);
+  EXPECT_TEXT(pteron_program_trust(program).state, "valid");
+  EXPECT(pteron_program_trust(program).program_bytes == program_bytes);
+  pteron_program_free(program);
+
+  /* A data file that the signer did not list. */
+  const char* data[] = {join(data_folder, "pte/valid/mlp.external_constants.ptd")};
+  EXPECT(!pteron_check(signed_path, policy, data, 1, NULL, &status));
+  expect_error(__LINE__, status, "refused", NULL, "external data mlp.external_constants.ptd");
+  EXPECT(pteron_engine_load(signed_path, policy, data, 1, 1, &status) == NULL);
+  expect_error(__LINE__, status, "refused", data[0], NULL);
+
   pteron_policy_minimum_counter(policy, 1);
-  EXPECT_TEXT(pteron_check(signed_path, policy, &passes, NULL), "rolled-back");
-  EXPECT(!passes);
+  EXPECT(!pteron_check(signed_path, policy, NULL, 0, &trust, &status));
+  expect_error(__LINE__, status, "refused", signed_path, NULL);
+  EXPECT_TEXT(trust.state, "rolled-back");
   pteron_policy_free(policy);
 
   policy = trusting("manifest/other.pub.pem");
@@ -122,8 +142,9 @@ static void test_check(void) {
   expect_error(__LINE__, status, "invalid_data", NULL, NULL);
   pteron_policy_free(policy);
 
-  EXPECT(pteron_check("nowhere.pte", NULL, &passes, &status) == NULL);
+  EXPECT(!pteron_check("nowhere.pte", NULL, NULL, 0, &trust, &status));
   expect_error(__LINE__, status, "not_found", "nowhere.pte", NULL);
+  EXPECT(trust.state == NULL);
 }
 
 static void test_program(void) {
@@ -361,7 +382,7 @@ static void test_session(const pteron_engine* engine) {
 
 static void test_engine(void) {
   pteron_status* status = NULL;
-  pteron_engine* engine = pteron_engine_load(model_path, NULL, 1, &status);
+  pteron_engine* engine = pteron_engine_load(model_path, NULL, NULL, 0, 1, &status);
   EXPECT(engine != NULL && status == NULL);
   if (engine == NULL) return;
   int32_t ids[256];
@@ -376,7 +397,7 @@ static void test_engine(void) {
   EXPECT(pteron_session_append(session, &id, 1, NULL) != NULL);
   pteron_session_free(session);
 
-  EXPECT(pteron_engine_load(join(data_folder, "pte/valid/bundled.mlp.pte"), NULL, 1, &status) == NULL);
+  EXPECT(pteron_engine_load(join(data_folder, "pte/valid/bundled.mlp.pte"), NULL, NULL, 0, 1, &status) == NULL);
   expect_error(__LINE__, status, "not_found", join(data_folder, "pte/valid/bundled.mlp.pte"), NULL);
 }
 

@@ -1,29 +1,37 @@
 """Broken files and wrong words: exit code, one line that names the file, nothing left behind."""
 import json
+import os
 import pathlib
+import resource
 import shutil
+import signal
 import struct
+import subprocess
 import sys
+import time
 import unittest
 
-from command import DATA, CommandTest, pteron, read_tensors
+from command import DATA, PTERON, SMOLLM2, CommandTest, pteron
 
 CHECKPOINT = DATA / "arch/llama_gqa"
+SHARDED = DATA / "arch/llama3_rope_sharded"
+KEY = DATA / "manifest/ed25519.key.pem"
 
 
 class BadInput(CommandTest):
     def export_fails(self, source, *options):
         out = self.folder / "out" / "model.pte"
-        out.parent.mkdir(exist_ok=True)
+        shutil.rmtree(out.parent, ignore_errors=True)
+        out.parent.mkdir()
         line = self.fails("export", source, "-o", out, "--backend", "portable", "-q", *options)
         self.assertEqual(list(out.parent.iterdir()), [], "something was left behind")
         return line
 
-    def copy(self):
+    def copy(self, source=CHECKPOINT):
         target = self.folder / "checkpoint"
         if target.exists():
             shutil.rmtree(target)
-        shutil.copytree(CHECKPOINT, target)
+        shutil.copytree(source, target)
         return target
 
     def change_config(self, **changes):
@@ -33,6 +41,11 @@ class BadInput(CommandTest):
             config[key] = value
         (target / "config.json").write_text(json.dumps(config))
         return target
+
+    def tiny(self):
+        program = self.folder / "model.pte"
+        self.done("export", CHECKPOINT, "-o", program, "--backend", "portable", "--context-length", 64, "-q")
+        return program
 
     def test_empty_folder_and_folder_without_weights(self):
         empty = self.folder / "empty"
@@ -58,9 +71,65 @@ class BadInput(CommandTest):
         self.assertIn("model.layers.2.", line)
 
     def test_silly_numbers(self):
-        for changes in ({"hidden_size": -4}, {"hidden_size": 2**62}, {"num_attention_heads": 0}, {"num_hidden_layers": "two"}, {"rms_norm_eps": "x"}, {"vocab_size": 1e30}):
+        for changes in ({"hidden_size": -4}, {"hidden_size": 0}, {"hidden_size": 2**62}, {"hidden_size": 48.5}, {"num_attention_heads": 0}, {"num_attention_heads": 5, "head_dim": None},
+                        {"num_key_value_heads": 3}, {"num_hidden_layers": "two"}, {"num_hidden_layers": 2**31 - 1}, {"rms_norm_eps": "x"}, {"rms_norm_eps": -1}, {"vocab_size": 1e30},
+                        {"vocab_size": 0}, {"head_dim": True}, {"max_position_embeddings": []}, {"rope_parameters": {"rope_theta": 0}}, {"rope_parameters": 3}, {"hidden_act": "sine"}):
             with self.subTest(str(changes)):
-                self.assertIn(next(iter(changes)), self.export_fails(self.change_config(**changes)))
+                key, value = next(iter(changes.items()))
+                self.assertIn(next(iter(value)) if isinstance(value, dict) else key, self.export_fails(self.change_config(**changes)))
+        self.assertIn("rope_theta", self.export_fails(self.change_config(rope_parameters=None, rope_theta=0)))
+
+    def test_text_that_is_no_configuration(self):
+        for text in (b"", b"null", b"[1]", b"{", b"\xff\xfe{}", b"[" * 100_000, b'{"a":' * 100_000, b'{"vocab_size": NaN}'):
+            for name in ("config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"):
+                with self.subTest(f"{name} {text[:9]}"):
+                    target = self.copy()
+                    (target / name).write_bytes(text)
+                    self.assertIn(name, self.export_fails(target))
+
+    def test_tensors_that_lie(self):
+        whole = (CHECKPOINT / "model.safetensors").read_bytes()
+        (size,) = struct.unpack("<Q", whole[:8])
+        name = "model.norm.weight"
+        for change in ({"dtype": "I32"}, {"dtype": "F16"}, {"dtype": "F7"}, {"shape": [47]}, {"shape": [2**62, 4]}, {"shape": [-48]}, {"shape": [48, 0]}, {"data_offsets": [0, 192]},
+                       {"data_offsets": [2**63, 2**63 + 192]}, {"data_offsets": [8, 4]}, {"data_offsets": []}):
+            with self.subTest(str(change)):
+                header = json.loads(whole[8:8 + size])
+                header[name].update(change)
+                text = json.dumps(header).encode()
+                target = self.copy()
+                (target / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + whole[8 + size:])
+                self.assertIn("model.safetensors", self.export_fails(target))
+
+    def test_index_that_points_elsewhere(self):
+        index = json.loads((SHARDED / "model.safetensors.index.json").read_text())
+        tensor, shard = next(iter(index["weight_map"].items()))
+        for where in ("absent.safetensors", "../checkpoint/" + shard, "/etc/passwd", "", "..", 3, None, next(s for s in index["weight_map"].values() if s != shard)):
+            with self.subTest(str(where)):
+                target = self.copy(SHARDED)
+                (target / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {**index["weight_map"], tensor: where}}))
+                self.assertIn("absent" if where == "absent.safetensors" else "model.safetensors.index.json", self.export_fails(target))
+        target = self.copy(SHARDED)
+        (target / shard).unlink()
+        self.assertIn(shard, self.export_fails(target))
+
+    def test_things_that_are_no_files(self):
+        makers = {"folder": pathlib.Path.mkdir, "pipe": os.mkfifo, "loop": lambda path: path.symlink_to(path.name), "device": lambda path: path.symlink_to("/dev/zero")}
+        for name in ("config.json", "model.safetensors", "tokenizer.json", "generation_config.json"):
+            for kind, make in makers.items():
+                with self.subTest(f"{name} is a {kind}"):
+                    target = self.copy()
+                    (target / name).unlink(missing_ok=True)
+                    make(target / name)
+                    self.assertIn(name, self.export_fails(target))
+        program = self.tiny()
+        for kind, make in makers.items():
+            path = self.folder / kind
+            make(path)
+            for words in (["run", path, "--tokens", 1], ["verify", path], ["inspect", path], ["manifest", "show", path], ["tokenize", path], ["run", program, "--tokens", 1, "--trust", path],
+                          ["sign", program, "--key", path], ["run", program, "--tokens", 1, "--data", path], ["run", program, "--tokens", 1, "--load-session", path]):
+                with self.subTest(f"{words[0]} of a {kind}"):
+                    self.assertIn(kind, self.fails(*words, timeout=20))
 
     def test_truncations(self):
         whole = (CHECKPOINT / "model.safetensors").read_bytes()
@@ -78,11 +147,84 @@ class BadInput(CommandTest):
             cut_file.write_bytes(whole[:cut])
             self.assertIn("cut.pte", self.fails("run", cut_file, "--tokens", "1,2", "-n", 1))
 
+    def test_handed_malformed_programs(self):
+        for program in sorted((DATA / "pte/negative").glob("*.*pte")):
+            with self.subTest(program.name):
+                self.assertIn(program.name, self.fails("run", program, "--tokens", 1, "-n", 1))
+                answer = pteron("run", program, "--tokens", 1, "--json")
+                self.assertEqual((answer.code, answer.json["error"]["file"]), (1, str(program)))
+
     def test_output_that_cannot_be_written(self):
         line = self.fails("export", CHECKPOINT, "-o", self.folder / "no" / "such" / "folder.pte", "--backend", "portable", "-q")
         self.assertIn("folder.pte", line)
-        if pathlib.Path("/dev/full").exists():
-            self.assertIn("/dev/full", self.fails("export", CHECKPOINT, "-o", "/dev/full", "--backend", "portable", "-q"))
+        program = self.tiny()
+        for words in (["export", CHECKPOINT, "--backend", "portable", "-q", "-o"], ["logits", program, "--tokens", 1, "-o"], ["sign", program, "--key", KEY, "-o"],
+                      ["run", program, "--tokens", 1, "-n", 1, "--save-session"], ["inspect", program, "--html"]):
+            with self.subTest(words[0]):
+                self.assertIn("/dev/full", self.fails(*words, "/dev/full"))
+                self.assertIn("nowhere", self.fails(*words, self.folder / "nowhere" / "x"))
+                self.assertIn(self.folder.name, self.fails(*words, self.folder))
+
+    def test_no_space(self):
+        """A file system that takes no more: here a limit on the size of files."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        out = self.folder / "out"
+        out.mkdir()
+        for words in (["--backend", "portable"], ["--backend", "cpu"], ["--backend", "portable", "--external-constants", "w.ptd"], ["--backend", "portable", "--sign-key", KEY]):
+            with self.subTest(str(words)):
+                done = subprocess.run([PTERON, "export", CHECKPOINT, "-o", out / "m.pte", "-q", *words], capture_output=True, text=True, preexec_fn=limit, restore_signals=False)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+                self.assertRegex(done.stderr, r"^pteron: .*(m\.pte|w\.ptd).*")
+                self.assertEqual(list(out.iterdir()), [])
+
+    def test_output_is_the_source(self):
+        target = self.copy()
+        for name in ("model.safetensors", "config.json"):
+            before = (target / name).read_bytes()
+            self.assertIn(name, self.fails("export", target, "-o", target / name, "--backend", "portable", "-q"))
+            self.assertEqual((target / name).read_bytes(), before)
+        self.done("export", target, "-o", target / "model.pte", "--backend", "portable", "-q")
+
+    @unittest.skipUnless(SMOLLM2.exists(), "scripts/fetch_smollm2.sh brings the checkpoint")
+    def test_interrupted_exports_leave_nothing(self):
+        out = self.folder / "out"
+        out.mkdir()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for delay in (0.05, 0.3, 0.6):
+                process = subprocess.Popen([PTERON, "export", SMOLLM2, "-o", out / "m.pte", "--backend", "portable", "-q"], stderr=subprocess.PIPE, text=True)
+                time.sleep(delay)
+                process.send_signal(number)
+                _, error = process.communicate()
+                if process.returncode == 0:
+                    continue  # it was done before
+                self.assertEqual(process.returncode, 130, error)
+                self.assertEqual(list(out.iterdir()), [])
+
+    def test_two_exports_to_one_output(self):
+        out = self.folder / "m.pte"
+        words = [[PTERON, "export", source, "-o", out, "--backend", "portable", "-q"] for source in (CHECKPOINT, SHARDED)]
+        whole = set()
+        for word in words:
+            subprocess.run(word, check=True)
+            whole.add(out.read_bytes())
+        for _ in range(3):
+            running = [subprocess.Popen(word) for word in words * 2]
+            self.assertEqual([process.wait() for process in running], [0] * 4)
+            self.assertIn(out.read_bytes(), whole)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["m.pte"])
+
+    def test_a_prompt_that_does_not_fit(self):
+        program = self.tiny()
+        ids = ",".join(["5"] * 65)
+        for words in (["run", program, "--tokens", ids], ["logits", program, "--tokens", ids, "-o", self.folder / "l"]):
+            line = self.fails(*words)
+            self.assertIn("64", line)
+            self.assertIn("65", line)
+        for words in (["--tokens", "256"], ["--tokens", "-1"], ["--tokens", "1,,2"], ["--tokens", ""], ["-p", ""]):
+            with self.subTest(words):
+                self.assertIn(pteron("run", program, *words).code, (1, 2))
 
     def test_wrong_words(self):
         for words in (["export"], ["export", CHECKPOINT], ["run"], ["nothing"], ["export", CHECKPOINT, "-o", "x", "--dtype", "float8"], []):

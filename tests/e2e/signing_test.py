@@ -3,11 +3,13 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import stat
 import struct
 import subprocess
+import time
 import unittest
 
 from command import DATA, PTERON, CommandTest, pteron, read_tensors, write_tensors
@@ -155,7 +157,12 @@ class Signing(SigningTest):
     def test_keys(self):
         private, public = self.keys("k")
         self.assertEqual(stat.S_IMODE(private.stat().st_mode), 0o600)
-        self.assertIn("not overwritten", pteron("keygen", "-o", private, "--public", public).err)
+        before = private.read_bytes()
+        self.assertIn("not overwritten without --force", self.fails("keygen", "-o", private, "--public", public))
+        self.assertEqual(private.read_bytes(), before)
+        self.fails("keygen", "-o", self.folder / "same", "--public", self.folder / "same", code=2)
+        self.fails("keygen", "-o", self.folder / "half", "--public", self.folder / "no/such/folder")
+        self.assertFalse((self.folder / "half").exists() or (self.folder / "same").exists())
         self.fails("sign", self.model, "--key", public)
         self.fails("sign", self.model, "--key", self.model)
         self.fails("verify", self.model, "--trust", private)
@@ -169,6 +176,75 @@ class Signing(SigningTest):
         self.assertIn("wrong passphrase", self.fails("sign", self.model, "--key", secret, "--passphrase-file", self.folder / "wrong"))
         self.fails("sign", self.model, "--key", secret)
         self.assertEqual(self.model.read_bytes(), before)
+
+    def at_terminal(self, answers, *words):
+        """Runs the command with a terminal as standard input, on which `answers` are typed. (code, what the terminal showed)"""
+        terminal, inner = pty.openpty()
+        process = subprocess.Popen([PTERON, *map(str, words)], stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for answer in answers:
+            while not process.stderr.read(1) == b":":  # the end of the question: echo is off now
+                self.assertIsNone(process.poll())
+            process.stderr.read(1)
+            time.sleep(0.2)
+            os.write(terminal, answer.encode() + b"\n")
+        out, _ = process.communicate()
+        os.close(inner)
+        shown = b""
+        try:
+            shown = os.read(terminal, 1 << 16)
+        except OSError:
+            pass
+        os.close(terminal)
+        return process.returncode, (shown + out).decode()
+
+    def test_passphrase_prompt(self):
+        private, public = self.folder / "p.key.pem", self.folder / "p.pub.pem"
+        code, shown = self.at_terminal(["sesame", "sesame"], "keygen", "-o", private, "--public", public, "--passphrase")
+        self.assertEqual(code, 0, shown)
+        self.assertNotIn("sesame", shown)
+        self.assertIn("BEGIN ENCRYPTED PRIVATE KEY", private.read_text())
+        self.assertEqual(self.at_terminal(["wrong"], "sign", self.model, "--key", private)[0], 1)
+        self.assertEqual(self.model.read_bytes(), self.original)
+        code, shown = self.at_terminal(["sesame"], "sign", self.model, "--key", private)
+        self.assertEqual(code, 0, shown)
+        self.assertNotIn("sesame", shown)
+        self.done("verify", self.model, "--trust", public, "--require-signed")
+        self.assertEqual(self.at_terminal(["one", "two"], "keygen", "-o", self.folder / "q", "--public", self.folder / "r", "--passphrase")[0], 1)
+        self.assertFalse((self.folder / "q").exists())
+
+    def test_mode_bits_stay(self):
+        private, _ = self.keys("k")
+        for mode in (0o600, 0o640, 0o755):
+            self.model.chmod(mode)
+            for words in (("sign", self.model, "--key", private), ("manifest", "strip", self.model)):
+                self.done(*words)
+                self.assertEqual(stat.S_IMODE(self.model.stat().st_mode), mode)
+        self.assertEqual(self.model.read_bytes(), self.original)
+
+    def test_refusal_is_the_same_everywhere(self):
+        """Exit code 3, one line and an error object, before anything of the file is used."""
+        private, public = self.keys("k")
+        _, other = self.keys("other")
+        model = self.folder / "llm.pte"
+        self.done("export", DATA / "arch/llama_gqa", "-o", model, "--backend", "portable", "--context-length", 64, "-q", "--sign-key", private)
+        uses = [("run", model, "--tokens", "1,2", "-n", 1), ("logits", model, "--tokens", "1", "-o", self.folder / "l"), ("exec", model, "--method", "get_vocab_size"),
+                ("inspect", model), ("bench", model, "-p", 2, "-n", 1, "-r", 1), ("conformance", model), ("perplexity", model, "-f", __file__)]
+        for words in uses:
+            for policy in (("--trust", other), ("--trust", other, "--require-signed"), ("--require-signed",), ("--trust", public, "--minimum-counter", 1)):
+                with self.subTest(f"{words[0]} {policy}"):
+                    line = self.fails(*words, *policy, code=3)
+                    self.assertIn("llm.pte", line)
+                    answer = pteron(*words, *policy, "--json")
+                    self.assertEqual((answer.code, answer.json["error"]["code"]), (3, "refused"))
+        for load in ("mmap", "copy"):
+            self.done("run", model, "--tokens", "1,2", "-n", 1, "--trust", public, "--require-signed", "--load", load)
+        data = bytearray(model.read_bytes())
+        data[100] ^= 4  # of the program: nobody gets to parse it
+        model.write_bytes(data)
+        for words in uses:
+            self.assertIn("llm.pte", self.fails(*words, "--trust", public, code=3))
+        answer = pteron("verify", model, "--trust", public, "--json")
+        self.assertEqual((answer.code, answer.json["signature"], answer.json["structure"], answer.json["error"]["file"]), (1, "invalid", "not checked", str(model)))
 
     def test_nothing_is_left_behind(self):
         private, _ = self.keys("k")
