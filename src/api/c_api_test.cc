@@ -35,7 +35,7 @@ TEST(CApi, TrustOfASignedFile) {
 }
 
 TEST(CApi, IndicesThatThereAreNot) {
-  pteron_program* program = pteron_program_open(data("pte/valid/mlp.io_unplanned.pte").c_str(), nullptr, nullptr, 0, nullptr);
+  pteron_program* program = pteron_program_open(data("pte/valid/mlp.dynamic_unplanned_io.pte").c_str(), nullptr, nullptr, 0, nullptr);
   ASSERT_NE(program, nullptr);
   EXPECT_EQ(pteron_program_method_name(program, 99), nullptr);
   EXPECT_EQ(pteron_method_load(program, "backward", 1, nullptr), nullptr);

@@ -276,7 +276,7 @@ TEST_F(EngineApi, SamplerOfItsOwn) {
 }
 
 TEST_F(EngineApi, FilesThatAreNoLanguageModels) {
-  for (const std::string& path : {data("pte/valid/mlp.io_unplanned.pte"), data("pte/negative/header_magic.pte"), (folder() / "none.pte").string()}) {
+  for (const std::string& path : {data("pte/valid/mlp.dynamic_unplanned_io.pte"), data("pte/negative/header_magic.pte"), (folder() / "none.pte").string()}) {
     const Status status = Engine::load(path).status();
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.detail().file, path);

@@ -1,18 +1,15 @@
 #include "pteron/program.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
+#include "api/tiny_model.h"
 #include "base/file.h"
 
 namespace pteron {
 namespace {
 
-std::string data(const std::string& name) { return std::string(PTERON_TEST_DATA) + "/pte/" + name; }
+std::string pte(const std::string& name) { return std::string(PTERON_TEST_DATA) + "/pte/" + name; }
 
 TEST(Program, OpensLooksInsideAndRuns) {
-  const Result<Program> program = Program::open(data("valid/methods.constants.pte"));
+  const Result<Program> program = Program::open(pte("valid/methods.constants.pte"));
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_EQ(program->trust().state, Trust::State::unsigned_file);
   ASSERT_NE(program->find("forward"), nullptr);
@@ -31,7 +28,7 @@ TEST(Program, OpensLooksInsideAndRuns) {
 TEST(Program, AMethodKeepsItsProgramAlive) {
   Result<Method> method = Status::error(Code::internal, "not loaded");
   {
-    const Result<Program> program = Program::open(data("valid/mlp.io_unplanned.pte"));
+    const Result<Program> program = Program::open(pte("valid/mlp.dynamic_unplanned_io.pte"));
     ASSERT_TRUE(program.ok());
     method = program->load("forward");
   }
@@ -44,8 +41,10 @@ TEST(Program, AMethodKeepsItsProgramAlive) {
   EXPECT_GT(method->output(0)->nbytes, 0u);
 }
 
-TEST(Program, BytesInMemoryAreTheSameProgram) {
-  const FileBytes file = *FileBytes::copy(data("valid/asm.named_data.pte"));
+class ExportedProgram : public TinyModel {};
+
+TEST_F(ExportedProgram, BytesInMemoryAreTheSameProgram) {
+  const FileBytes file = *FileBytes::copy(model());
   const Result<Program> program = Program::from_bytes(file.bytes());
   ASSERT_TRUE(program.ok()) << program.status().message();
   const std::vector<std::string> keys = program->named_data_keys();
@@ -59,7 +58,7 @@ TEST(Program, BytesInMemoryAreTheSameProgram) {
 }
 
 TEST(Program, TablesAloneGiveNoMethod) {
-  const Result<Program> tables = Program::open_tables(data("valid/mlp.io_unplanned.pte"));
+  const Result<Program> tables = Program::open_tables(pte("valid/mlp.dynamic_unplanned_io.pte"));
   ASSERT_TRUE(tables.ok());
   EXPECT_FALSE(tables->methods().empty());
   EXPECT_FALSE(tables->load("forward").ok());
@@ -67,12 +66,12 @@ TEST(Program, TablesAloneGiveNoMethod) {
 
 TEST(Program, ErrorsNameTheFile) {
   for (const char* name : {"negative/header_magic.pte", "nowhere.pte"}) {
-    const Status status = Program::open(data(name)).status();
+    const Status status = Program::open(pte(name)).status();
     EXPECT_FALSE(status.ok());
-    EXPECT_EQ(status.detail().file, data(name));
+    EXPECT_EQ(status.detail().file, pte(name));
   }
-  const std::string absent = data("absent.ptd");
-  const Status status = Program::open(data("valid/mlp.external_constants.pte"), {}, std::span(&absent, 1)).status();
+  const std::string absent = pte("absent.ptd");
+  const Status status = Program::open(pte("valid/mlp.external_constants.pte"), {}, std::span(&absent, 1)).status();
   EXPECT_EQ(status.code(), Code::not_found);
   EXPECT_EQ(status.detail().file, absent);
 }
