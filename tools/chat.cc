@@ -215,7 +215,7 @@ int run_chat(Context& context, const Options& options) {
   LineEditor editor;
   Conversation talk(*engine, std::move(*session), *generate, options.system);
   if (editor.interactive() && !context.quiet) std::fprintf(stderr, "/help lists the commands\n");
-  while (const std::optional<std::string> line = editor.read("> ")) {
+  while (const std::optional<std::string> line = terminated() ? std::nullopt : editor.read("> ")) {
     if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
     if ((*line)[0] == '/') {
       if (!command(talk, *line)) break;

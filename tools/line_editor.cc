@@ -3,7 +3,10 @@
 #include <histedit.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
+
+#include "tools/verb.h"
 
 namespace pteron::tools {
 
@@ -47,6 +50,12 @@ std::optional<std::string> LineEditor::read(const std::string& prompt) {
   impl_->prompt = prompt;
   int count = 0;
   const char* text = el_gets(impl_->editor, &count);
+  // Ctrl-C drops what was typed and asks again.
+  while (text == nullptr && interrupted() && !terminated()) {
+    forget_interrupt();
+    std::fputc('\n', stderr);
+    text = el_gets(impl_->editor, &count);
+  }
   if (text == nullptr || count <= 0) return std::nullopt;
   line.assign(text, static_cast<size_t>(count));
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();

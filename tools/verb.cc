@@ -15,11 +15,12 @@ namespace {
 
 constexpr size_t kMaxInputBytes = size_t{256} << 20;
 
-volatile std::sig_atomic_t interrupt_count = 0;
+volatile std::sig_atomic_t interrupt_count = 0, was_terminated = 0;
 
 extern "C" void on_early_interrupt(int) { std::_Exit(kInterrupted); }
 
-extern "C" void on_interrupt(int) {
+extern "C" void on_interrupt(int signal) {
+  if (signal == SIGTERM) was_terminated = 1;
   interrupt_count = interrupt_count + 1;
   if (interrupt_count > 1) std::_Exit(kInterrupted);  // asked twice: go at once
 }
@@ -123,6 +124,8 @@ Status write_output(const std::string& path, std::string_view text) {
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 bool interrupted() { return interrupt_count > 0; }
+
+bool terminated() { return was_terminated != 0; }
 
 void forget_interrupt() { interrupt_count = 0; }
 

@@ -51,6 +51,7 @@ bool stderr_is_terminal();
 void leave_on_interrupt();
 void catch_interrupts();
 bool interrupted();
+bool terminated();  // by SIGTERM: nothing is to be gone on with
 void forget_interrupt();
 
 // Sizes as people read them: "538.1 MB".

@@ -1,5 +1,7 @@
 // Export.
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include "pteron/compile.h"
 #include "python/bindings/convert.h"
@@ -7,59 +9,42 @@
 namespace pteron::python {
 namespace {
 
-ScalarType float_type(const std::string& name, const char* what) {
-  if (name == "float32") return ScalarType::Float;
-  if (name == "float16") return ScalarType::Half;
-  if (name == "bfloat16") return ScalarType::BFloat16;
-  throw py::value_error(std::string(what) + " must be 'float32', 'float16' or 'bfloat16', not '" + name + "'");
-}
-
-std::optional<Quantization> quantization(const py::object& value, const char* what) {
-  if (value.is_none()) return std::nullopt;
-  const auto name = value.cast<std::string>();
-  if (name == "keep") return Quantization::keep;
-  if (name == "none") return Quantization::none;
-  if (name == "int8") return Quantization::int8;
-  if (name == "int4") return Quantization::int4;
-  throw py::value_error(std::string(what) + " must be 'keep', 'none', 'int8' or 'int4', not '" + name + "'");
-}
-
-// Takes `key` out of the options; None counts as left out.
-py::object take(py::dict& options, const char* key) {
-  if (!options.contains(key)) return py::none();
-  py::object value = options[key];
-  options.attr("pop")(key);
-  return value;
-}
-
+// The one of several named values that an option asks for; raises ValueError with all names where it is none of them.
 template <class T>
-void take_into(py::dict& options, const char* key, T& target) {
-  if (const py::object value = take(options, key); !value.is_none()) target = cast_option<T>(value, key);
+std::optional<T> named(const py::dict& given, const char* key, std::initializer_list<std::pair<const char*, T>> values) {
+  const auto name = option<std::string>(given, key);
+  if (!name) return std::nullopt;
+  std::string known;
+  for (const auto& [text, value] : values) {
+    if (*name == text) return value;
+    known += (known.empty() ? "'" : ", '") + std::string(text) + "'";
+  }
+  throw py::value_error(std::string(key) + " must be one of " + known + ", not '" + *name + "'");
 }
 
-std::string choice(py::dict& options, const char* key, const char* first, const char* second) {
-  const py::object value = take(options, key);
-  if (value.is_none()) return {};
-  const auto name = value.cast<std::string>();
-  if (name != first && name != second) throw py::value_error(std::string(key) + " must be '" + first + "' or '" + second + "', not '" + name + "'");
-  return name;
+std::optional<ScalarType> float_type(const py::dict& given, const char* key) {
+  return named<ScalarType>(given, key, {{"float32", ScalarType::Float}, {"float16", ScalarType::Half}, {"bfloat16", ScalarType::BFloat16}});
 }
 
-// Tells Python how far an export is. An exception (Ctrl-C among them) is kept until the export is over: frames without unwinding lie between.
+std::optional<Quantization> quantization(const py::dict& given, const char* key) {
+  return named<Quantization>(given, key, {{"keep", Quantization::keep}, {"none", Quantization::none}, {"int8", Quantization::int8}, {"int4", Quantization::int4}});
+}
+
+// Tells Python how far an export is. An exception (Ctrl-C among them) ends the export and is raised behind it: frames without unwinding lie between.
 class Progress {
  public:
   explicit Progress(py::object callback) : callback_(std::move(callback)) {}
   // False once something was raised.
   bool tell(std::string_view stage, uint64_t done, uint64_t total) {
     const py::gil_scoped_acquire held;
-    if (raised_) return false;
     try {
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       if (!callback_.is_none()) callback_(std::string(stage), done, total);
+      return true;
     } catch (py::error_already_set& error) {
       raised_.emplace(std::move(error));
+      return false;
     }
-    return !raised_;
   }
   void raise() {
     if (raised_) throw std::move(*raised_);
@@ -70,42 +55,38 @@ class Progress {
   std::optional<py::error_already_set> raised_;
 };
 
-std::string export_to(const std::string& source, const std::string& output, py::dict options) {
-  ExportRequest request;
-  request.source = source;
-  request.output = output;
-  take_into(options, "backend", request.backend);
-  if (const py::object values = take(options, "backend_options"); !values.is_none()) {
-    for (const auto& [key, value] : values.cast<py::dict>()) request.backend_options.emplace_back(py::str(key), py::str(value));
+ExportRequest export_request(const std::string& source, const std::string& output, const py::dict& given) {
+  ExportRequest to;
+  to.source = source;
+  to.output = output;
+  read_options(given, "backend", to.backend, "context_length", to.context_length, "flat_sliding", to.flat_sliding, "external_constants", to.external_constants,
+               "tokenizer", to.tokenizer, "chat_template", to.chat_template, "generation_config", to.generation_config, "assets", to.assets, "threads", to.threads);
+  if (const auto values = option<py::dict>(given, "backend_options")) {
+    for (const auto& [key, value] : *values) to.backend_options.emplace_back(py::str(key), py::str(value));
   }
-  request.quant = quantization(take(options, "quant"), "quant");
-  request.embedding_quant = quantization(take(options, "embedding_quant"), "embedding_quant");
-  request.head_quant = quantization(take(options, "head_quant"), "head_quant");
-  if (const py::object dtype = take(options, "dtype"); !dtype.is_none()) request.dtype = float_type(dtype.cast<std::string>(), "dtype");
-  if (const py::object dtype = take(options, "cache_dtype"); !dtype.is_none()) request.cache_dtype = float_type(dtype.cast<std::string>(), "cache_dtype");
-  take_into(options, "context_length", request.context_length);
-  if (const py::object rows = take(options, "prefill_rows"); !rows.is_none()) request.prefill_rows = cast_option<size_t>(rows, "prefill_rows");
-  if (choice(options, "mask_form", "additive", "boolean") == "boolean") request.mask_form = MaskForm::boolean;
-  if (const std::string rows = choice(options, "logits_rows", "all", "selected"); !rows.empty()) request.logits_rows = rows == "all" ? LogitsRows::all : LogitsRows::selected;
-  if (choice(options, "ids_dtype", "int64", "int32") == "int32") request.ids_dtype = ScalarType::Int;
-  take_into(options, "flat_sliding", request.flat_sliding);
-  take_into(options, "external_constants", request.external_constants);
-  take_into(options, "tokenizer", request.tokenizer);
-  take_into(options, "chat_template", request.chat_template);
-  take_into(options, "generation_config", request.generation_config);
-  take_into(options, "assets", request.assets);
-  take_into(options, "threads", request.threads);
+  to.quant = quantization(given, "quant");
+  to.embedding_quant = quantization(given, "embedding_quant");
+  to.head_quant = quantization(given, "head_quant");
+  to.dtype = float_type(given, "dtype").value_or(to.dtype);
+  if (const auto dtype = float_type(given, "cache_dtype")) to.cache_dtype = *dtype;
+  if (const auto rows = option<size_t>(given, "prefill_rows")) to.prefill_rows = *rows;
+  to.mask_form = named<MaskForm>(given, "mask_form", {{"additive", MaskForm::additive}, {"boolean", MaskForm::boolean}}).value_or(to.mask_form);
+  if (const auto rows = named<LogitsRows>(given, "logits_rows", {{"all", LogitsRows::all}, {"selected", LogitsRows::selected}})) to.logits_rows = *rows;
+  to.ids_dtype = named<ScalarType>(given, "ids_dtype", {{"int64", ScalarType::Long}, {"int32", ScalarType::Int}}).value_or(to.ids_dtype);
+  return to;
+}
+
+std::string export_to(const std::string& source, const std::string& output, const py::dict& given) {
+  ExportRequest request = export_request(source, output, given);
   std::optional<PrivateKey> key;
-  const py::object passphrase = take(options, "passphrase");
-  if (const py::object path = take(options, "sign_key"); !path.is_none()) {
+  if (const auto path = option<std::string>(given, "sign_key")) {
     Passphrase ask;
-    if (!passphrase.is_none()) ask = [text = passphrase.cast<std::string>()]() -> Result<std::string> { return text; };
-    key.emplace(unwrap(PrivateKey::from_file(path.cast<std::string>(), ask)));
+    if (auto passphrase = option<std::string>(given, "passphrase")) ask = [text = *passphrase]() -> Result<std::string> { return text; };
+    key.emplace(unwrap(PrivateKey::from_file(*path, ask)));
     request.key = &*key;
   }
-  Progress progress(take(options, "progress"));
+  Progress progress(option<py::object>(given, "progress").value_or(py::none()));
   request.progress = [&progress](std::string_view stage, uint64_t done, uint64_t total) { return progress.tell(stage, done, total); };
-  for (const auto& [name, value] : options) throw py::type_error("export() got an unexpected keyword argument '" + py::str(name).cast<std::string>() + "'");
   Result<ExportReport> made = [&] {
     const py::gil_scoped_release released;
     return export_program(request);

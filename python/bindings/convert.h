@@ -6,7 +6,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "pteron/manifest.h"
 #include "pteron/status.h"
@@ -33,6 +35,21 @@ T cast_option(const py::handle& value, const char* name) {
   } catch (const py::cast_error&) {
     throw py::type_error(std::string(name) + " cannot be " + py::repr(value).cast<std::string>());
   }
+}
+
+// Reads keyword options into their places, name after place; what is left out or None leaves a place as it is.
+inline void read_options(const py::dict&) {}
+template <class T, class... Rest>
+void read_options(const py::dict& options, const char* name, T& place, Rest&&... rest) {
+  if (options.contains(name) && !options[name].is_none()) place = cast_option<T>(options[name], name);
+  read_options(options, std::forward<Rest>(rest)...);
+}
+// An option that may be left out.
+template <class T>
+std::optional<T> option(const py::dict& options, const char* name) {
+  std::optional<T> value;
+  if (options.contains(name) && !options[name].is_none()) value = cast_option<T>(options[name], name);
+  return value;
 }
 
 // The element type of a numpy dtype; raises TypeError for one that has none.

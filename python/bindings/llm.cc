@@ -11,43 +11,27 @@
 namespace pteron::python {
 namespace {
 
-template <class T>
-void set_if_given(const py::dict& options, const char* key, T& target) {
-  if (options.contains(key) && !options[key].is_none()) target = cast_option<T>(options[key], key);
-}
-
-void read_sampler(const py::dict& options, SamplerParams& sampler) {
-  set_if_given(options, "temperature", sampler.temperature);
-  set_if_given(options, "top_k", sampler.top_k);
-  set_if_given(options, "top_p", sampler.top_p);
-  set_if_given(options, "min_p", sampler.min_p);
-  set_if_given(options, "typical_p", sampler.typical_p);
-  set_if_given(options, "repetition_penalty", sampler.repetition_penalty);
-  set_if_given(options, "presence_penalty", sampler.presence_penalty);
-  set_if_given(options, "frequency_penalty", sampler.frequency_penalty);
-  set_if_given(options, "seed", sampler.seed);
-  if (options.contains("logit_bias") && !options["logit_bias"].is_none()) {
-    for (const auto& [id, bias] : cast_option<py::dict>(options["logit_bias"], "logit_bias")) {
-      sampler.logit_bias.emplace_back(cast_option<TokenId>(id, "logit_bias"), cast_option<double>(bias, "logit_bias"));
-    }
+void read_sampler(const py::dict& given, SamplerParams& to) {
+  read_options(given, "temperature", to.temperature, "top_k", to.top_k, "top_p", to.top_p, "min_p", to.min_p, "typical_p", to.typical_p, "repetition_penalty",
+               to.repetition_penalty, "presence_penalty", to.presence_penalty, "frequency_penalty", to.frequency_penalty, "seed", to.seed);
+  if (const auto biases = option<py::dict>(given, "logit_bias")) {
+    for (const auto& [id, bias] : *biases) to.logit_bias.emplace_back(cast_option<TokenId>(id, "logit_bias"), cast_option<double>(bias, "logit_bias"));
   }
 }
 
-GenerateOptions read_options(GenerateOptions options, const py::dict& given) {
-  read_sampler(given, options.sampler);
-  set_if_given(given, "max_tokens", options.max_tokens);
-  set_if_given(given, "min_tokens", options.min_tokens);
-  set_if_given(given, "stop", options.stop_strings);
-  set_if_given(given, "stop_tokens", options.stop_tokens);
-  set_if_given(given, "lookup", options.lookup);
-  set_if_given(given, "skip_special", options.skip_special);
-  if (given.contains("logprobs") && !given["logprobs"].is_none()) {
-    options.want_logprobs = true;
-    options.logprobs = cast_option<size_t>(given["logprobs"], "logprobs");
+GenerateOptions generate_options(GenerateOptions to, const py::dict& given) {
+  read_sampler(given, to.sampler);
+  read_options(given, "max_tokens", to.max_tokens, "min_tokens", to.min_tokens, "stop", to.stop_strings, "stop_tokens", to.stop_tokens, "lookup", to.lookup,
+               "skip_special", to.skip_special);
+  if (const auto count = option<size_t>(given, "logprobs")) {
+    to.want_logprobs = true;
+    to.logprobs = *count;
   }
-  if (double seconds = 0; set_if_given(given, "time_limit", seconds), seconds > 0) options.time_limit = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-  if (bool ignore = false; set_if_given(given, "ignore_eos", ignore), ignore) options.eos_tokens.clear();
-  return options;
+  if (const double seconds = option<double>(given, "time_limit").value_or(0); seconds > 0) {
+    to.time_limit = std::chrono::milliseconds(static_cast<int64_t>(std::min(seconds, 1e9) * 1000));
+  }
+  if (option<bool>(given, "ignore_eos").value_or(false)) to.eos_tokens.clear();
+  return to;
 }
 
 py::dict generation_dict(const Generation& made) {
@@ -119,7 +103,7 @@ class PySession {
 
   // `on_text(token or None, text)` is called for each step and may return False to stop.
   py::dict generate(const py::dict& options, const py::object& on_text) {
-    const GenerateOptions generate = read_options(defaults_, options);
+    const GenerateOptions generate = generate_options(defaults_, options);
     Listener listener(on_text);
     const Result<Generation> made = [&]() -> Result<Generation> {
       const py::gil_scoped_release released;

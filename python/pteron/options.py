@@ -75,16 +75,22 @@ class ExportOptions(TypedDict, total=False):
     progress: Optional[Callable[[str, int, int], None]]  #: told the stage, and bytes done of bytes in all; what it raises ends the export
 
 
+EXPORT = frozenset(ExportOptions.__annotations__)
 SAMPLING = frozenset(SamplingOptions.__annotations__)
 GENERATE = SAMPLING | frozenset(GenerateOptions.__annotations__)
 
 
-def sampling_values(call: str, given: Mapping[str, Any], known: "frozenset[str]") -> Dict[str, Any]:
-    """The options as the extension takes them. An unknown name is what Python itself makes of it; ids in a bias may be text, as JSON has them."""
+def known_values(call: str, given: Mapping[str, Any], known: "frozenset[str]") -> Dict[str, Any]:
+    """The options as a dict. An unknown name is what Python itself makes of it."""
     for name in given:
         if name not in known:
             raise TypeError(f"{call}() got an unexpected keyword argument {name!r}")
-    values = dict(given)
+    return dict(given)
+
+
+def sampling_values(call: str, given: Mapping[str, Any], known: "frozenset[str]") -> Dict[str, Any]:
+    """The options as the extension takes them. Ids in a bias may be text, as JSON has them."""
+    values = known_values(call, given, known)
     if values.get("logit_bias") is not None:
         values["logit_bias"] = {int(token): float(bias) for token, bias in values["logit_bias"].items()}
     return values

@@ -1,4 +1,6 @@
 """Engines and sessions: text in, text out, and every way to move through a conversation."""
+import signal
+
 import numpy as np
 
 import fixtures
@@ -80,12 +82,30 @@ class ExportTest(fixtures.Test):
     def test_the_same_bytes_again(self):
         self.assertEqual(fixtures.model("qwen2_bias_tied").read_bytes(), fixtures.model("qwen2_bias_tied", threads=2).read_bytes())
 
-    def test_exceptions_of_the_listener(self):
-        def fail(stage, done, total):
-            raise KeyError(stage)
+    def test_exceptions_of_the_listener_end_it(self):
+        told = []
 
-        with self.assertRaises(KeyError):
-            pteron.export(fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", progress=fail)
+        def fail(stage, done, total):
+            told.append(stage)
+            if stage == wanted:
+                raise KeyError(stage)
+
+        for wanted in ("import", "emit"):
+            told.clear()
+            with self.assertRaises(KeyError):
+                pteron.export(fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", progress=fail)
+            self.assertEqual(told.count(wanted), 1)
+            self.assertEqual(told[-1], wanted)
+            self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_ctrl_c_ends_it(self):
+        def interrupt(stage, done, total):
+            if stage == "passes":
+                signal.raise_signal(signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            pteron.export(fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", progress=interrupt)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_errors(self):
         self.fails("not_found", pteron.export, "nowhere", self.folder / "m.pte")

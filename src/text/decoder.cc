@@ -12,6 +12,7 @@ namespace pteron::text {
 namespace {
 
 constexpr size_t kMaxToken = size_t{1} << 24;  // a replacement that makes a token longer than this is not done
+constexpr uint64_t kStepsPerToken = 100'000;   // that a pattern may take; what is left of a token by then stays as it is
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -199,7 +200,7 @@ void DecoderRun::end_bytes(size_t step) {
 
 std::string DecoderRun::replaced_by_pattern(size_t step, std::string_view token) const {
   const Decoder::Step& op = decoder_.steps_[step];
-  StepBudget budget(token.size());
+  StepBudget budget(token.size(), kStepsPerToken);
   PatternSearch search(op.pattern, budget);
   search.start(token);
   std::string out;

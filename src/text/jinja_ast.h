@@ -51,6 +51,7 @@ using NodePtr = std::unique_ptr<Node>;
 struct Node {
   NodeKind kind = NodeKind::block;
   int line = 1;
+  int depth = 1;  // of the tree under it
   std::string text;
   Value value;
   std::vector<NodePtr> children;
@@ -58,6 +59,7 @@ struct Node {
   std::vector<std::pair<std::string, NodePtr>> parameters;  // with defaults, or null
   std::vector<std::string> operators;
   bool negated = false, recursive = false;
+  bool varargs = false, kwargs = false;  // a macro whose body speaks of them: they are taken only there
 };
 
 }  // namespace pteron::text::jinja

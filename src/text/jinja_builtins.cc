@@ -7,15 +7,28 @@
 
 namespace pteron::text::jinja {
 
-Status Meter::step() {
-  if (steps_ == 0) return Status::error(Code::out_of_capacity, "template takes too many steps");
-  --steps_;
+namespace {
+constexpr uint64_t kSizeOfStep = 16;
+constexpr uint32_t kMaxNesting = 200;
+}  // namespace
+
+Status Meter::step(uint64_t count) {
+  if (count > steps_) return Status::error(Code::out_of_capacity, "template takes too many steps");
+  steps_ -= count;
   return {};
 }
+
+Status Meter::work(uint64_t size) { return step(size / kSizeOfStep); }
 
 Status Meter::charge(uint64_t bytes) {
   if (bytes > bytes_) return Status::error(Code::out_of_capacity, "template makes too much text");
   bytes_ -= bytes;
+  return {};
+}
+
+Status Meter::admit(const Value& value) const {
+  if (value.depth() > kMaxNesting) return Status::error(Code::out_of_capacity, "template nests values too deeply");
+  if (value.weight() > bytes_) return Status::error(Code::out_of_capacity, "template makes too much text");
   return {};
 }
 
@@ -73,7 +86,7 @@ Value missing(const Value& value, std::string_view name) { return Value::undefin
 }  // namespace
 
 Result<Value> get_attribute(const Value& value, std::string_view name, Meter& meter) {
-  if (value.is(Kind::undefined)) return template_error((value.identity() == nullptr ? "a value" : value.text()) + std::string(" is undefined"));
+  if (value.is(Kind::undefined)) return undefined_error(value);
   if (name.starts_with("_")) return missing(value, name);  // the sandbox shows no internals
   if (value.is(Kind::members)) {
     const Value* found = value.members().find(name);
@@ -87,7 +100,7 @@ Result<Value> get_attribute(const Value& value, std::string_view name, Meter& me
 }
 
 Result<Value> get_item(const Value& value, const Value& index, Meter& meter) {
-  if (value.is(Kind::undefined)) return template_error((value.identity() == nullptr ? "a value" : value.text()) + std::string(" is undefined"));
+  if (value.is(Kind::undefined)) return undefined_error(value);
   if (value.is(Kind::dict)) {
     if (const Value* found = value.dict().find(index)) return *found;
   } else if (value.is_sequence() && index.is_number() && !index.is(Kind::number)) {
@@ -127,7 +140,7 @@ Value global_function(std::string_view name, Meter& meter) {
     });
   }
   if (name == "dict") {
-    return Value::callable("dict", [](Arguments& arguments) -> Result<Value> {
+    return Value::callable("dict", [&meter](Arguments& arguments) -> Result<Value> {
       Value result = Value::make_dict();
       if (arguments.positional.size() > 1) return template_error("dict expected at most 1 argument");
       for (const Value& source : arguments.positional) {
@@ -139,6 +152,7 @@ Value global_function(std::string_view name, Meter& meter) {
         for (const Value& pair : pairs) {
           PTERON_ASSIGN(const std::vector<Value> two, iterate(pair));
           if (two.size() != 2) return template_error("dict: expected pairs");
+          PTERON_TRY(meter.work(result.extent()));
           result.dict().set(two[0], two[1]);
         }
       }

@@ -13,8 +13,11 @@ namespace pteron::text::jinja {
 class Meter {
  public:
   Meter(uint64_t steps, uint64_t bytes) : steps_(steps), bytes_(bytes) {}
-  Status step();                  // one node evaluated
-  Status charge(uint64_t bytes);  // text or elements made
+  Status step(uint64_t count = 1);  // nodes evaluated, and as much work as that
+  Status work(uint64_t size);       // bytes or elements looked at: some of them make a step
+  Status charge(uint64_t bytes);    // text or elements made
+  // Whether a value may be there: not nested deeper than recursion should follow, nor longer, written out, than what may still be made.
+  Status admit(const Value& value) const;
 
  private:
   uint64_t steps_, bytes_;

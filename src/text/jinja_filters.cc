@@ -22,9 +22,13 @@ struct Row {
 
 Value text_value(std::string text) { return Value::string(std::move(text)); }
 
-// a.b.0 of a value, as map(attribute=...) and the like reach in.
-Result<Value> path_item(const Value& value, const Value& path, Meter& meter) {
-  if (!path.is(Kind::string)) return get_item(value, path, meter);
+// a.b.0 of a value, as map(attribute=...) and the like reach in. Each part that is not there becomes `fallback`, if there is one.
+Result<Value> path_item(const Value& value, const Value& path, Meter& meter, const Value* fallback = nullptr) {
+  const auto item_of = [&](const Value& from, const Value& index) -> Result<Value> {
+    PTERON_ASSIGN(Value item, get_item(from, index, meter));
+    return item.is(Kind::undefined) && fallback != nullptr ? *fallback : std::move(item);
+  };
+  if (!path.is(Kind::string)) return item_of(value, path);
   Value current = value;
   const std::string& text = path.text();
   for (size_t at = 0; at <= text.size();) {
@@ -33,7 +37,7 @@ Result<Value> path_item(const Value& value, const Value& path, Meter& meter) {
     int64_t index = 0;
     const auto [last, error] = std::from_chars(part.data(), part.data() + part.size(), index);
     const bool numeric = error == std::errc() && last == part.data() + part.size() && !part.empty();
-    PTERON_ASSIGN(current, get_item(current, numeric ? Value::integer(index) : text_value(part), meter));
+    PTERON_ASSIGN(current, item_of(current, numeric ? Value::integer(index) : text_value(part)));
     at = end + 1;
   }
   return current;
@@ -58,7 +62,7 @@ Result<std::vector<Value>> sorted(std::vector<Value> items, const std::vector<Va
 }
 
 // The keys that items are compared by: an attribute of each (several with commas), strings without case unless asked.
-Result<std::vector<Value>> keys_of(const std::vector<Value>& items, const Value* attribute, bool case_sensitive, Meter& meter) {
+Result<std::vector<Value>> keys_of(const std::vector<Value>& items, const Value* attribute, bool case_sensitive, Meter& meter, const Value* fallback = nullptr) {
   std::vector<Value> keys;
   const auto fold = [&](Value value) { return value.is(Kind::string) ? text_value(fold_case(value, case_sensitive)) : value; };
   for (const Value& item : items) {
@@ -74,7 +78,7 @@ Result<std::vector<Value>> keys_of(const std::vector<Value>& items, const Value*
       }
       keys.push_back(Value::tuple(std::move(parts)));
     } else {
-      PTERON_ASSIGN(Value key, path_item(item, *attribute, meter));
+      PTERON_ASSIGN(Value key, path_item(item, *attribute, meter, fallback));
       keys.push_back(fold(std::move(key)));
     }
   }
@@ -287,10 +291,7 @@ Result<Value> filter_groupby(const Value& self, Arguments& arguments, Meter& met
   PTERON_ASSIGN(const Bound bound, Bound::bind("groupby", arguments, {"attribute", "default", "case_sensitive"}));
   if (bound.get(0) == nullptr) return template_error("groupby needs an attribute");
   PTERON_ASSIGN(std::vector<Value> items, iterate(self));
-  PTERON_ASSIGN(std::vector<Value> keys, keys_of(items, bound.get(0), bound.truthy(2, false), meter));
-  for (Value& key : keys) {
-    if (key.is(Kind::undefined) && bound.get(1) != nullptr) key = *bound.get(1);
-  }
+  PTERON_ASSIGN(const std::vector<Value> keys, keys_of(items, bound.get(0), bound.truthy(2, false), meter, bound.get(1)));
   std::vector<Value> pairs;
   for (size_t i = 0; i < items.size(); ++i) pairs.push_back(Value::tuple({keys[i], items[i]}));
   PTERON_ASSIGN(pairs, sorted(std::move(pairs), keys, false));
@@ -377,8 +378,8 @@ Result<Value> filter_map(const Value& self, Arguments& arguments, Meter& meter) 
   for (const Value& item : items) {
     PTERON_TRY(meter.step());
     if (attribute != nullptr) {
-      PTERON_ASSIGN(Value value, path_item(item, *attribute, meter));
-      out.push_back(value.is(Kind::undefined) && fallback != nullptr ? *fallback : std::move(value));
+      PTERON_ASSIGN(Value value, path_item(item, *attribute, meter, fallback));
+      out.push_back(std::move(value));
       continue;
     }
     const std::string name = arguments.positional[0].text();
@@ -582,7 +583,7 @@ Result<Value> filter_unique(const Value& self, Arguments& arguments, Meter& mete
   std::vector<Value> out;
   std::vector<size_t> kept;
   for (size_t i = 0; i < items.size(); ++i) {
-    PTERON_TRY(meter.step());
+    PTERON_TRY(meter.step(kept.size() / 4));
     if (std::any_of(kept.begin(), kept.end(), [&](size_t k) { return equals(keys[k], keys[i]); })) continue;
     kept.push_back(i);
     out.push_back(items[i]);

@@ -10,6 +10,7 @@ namespace pteron::text::jinja {
 namespace {
 
 constexpr int kMaxWidth = 10000;
+constexpr size_t kMaxFormatted = size_t{64} << 20;
 
 // What stands between % or : and the type letter.
 struct Spec {
@@ -202,6 +203,12 @@ Result<Value> field_value(std::string_view field, const Arguments& arguments, si
   return value;
 }
 
+Status append_piece(std::string& out, std::string_view piece) {
+  if (out.size() + piece.size() > kMaxFormatted) return Status::error(Code::out_of_capacity, "format: the result is too long");
+  out += piece;
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> percent_format(std::string_view format, const Value& values) {
@@ -253,8 +260,8 @@ Result<std::string> percent_format(std::string_view format, const Value& values)
     if (spec.type == 's' || spec.type == 'c') {
       spec.type = 's';
     }
-    PTERON_ASSIGN(std::string piece, format_value(value, spec));
-    out += piece;
+    PTERON_ASSIGN(const std::string piece, format_value(value, spec));
+    PTERON_TRY(append_piece(out, piece));
   }
   const bool leftover = is_tuple ? next < values.sequence().items.size() : next == 0 && !values.is(Kind::dict) && !values.is(Kind::list);
   if (leftover) return template_error("not all arguments converted during string formatting");
@@ -291,8 +298,8 @@ Result<std::string> brace_format(std::string_view format, const Arguments& argum
     if (conversion == 'r') value = Value::string(repr(value));
     if (conversion == 's') value = Value::string(to_text(value));
     PTERON_ASSIGN(const Spec spec, parse_spec(spec_text));
-    PTERON_ASSIGN(std::string piece, format_value(value, spec));
-    out += piece;
+    PTERON_ASSIGN(const std::string piece, format_value(value, spec));
+    PTERON_TRY(append_piece(out, piece));
     at = close;
   }
   return out;

@@ -11,7 +11,8 @@ namespace pteron::text::jinja {
 namespace {
 
 constexpr uint64_t kMaxSteps = 10'000'000, kMaxBytes = uint64_t{256} << 20;
-constexpr int kMaxCalls = 60;
+constexpr int kMaxCalls = 60, kMaxDepth = 1500;  // of macros in each other, and of the tree's nodes under way
+constexpr uint64_t kScopeBytes = 512, kLoopBytes = 2048;  // what one takes with its usual contents
 
 struct Scope {
   Scope* parent = nullptr;
@@ -36,14 +37,6 @@ Status at_line(Status status, int line) {
   return std::move(status).in_field("line " + std::to_string(line));
 }
 
-// Whether a macro's body speaks of `name`: varargs and kwargs are taken only where they are used.
-bool mentions(const Node& node, std::string_view name) {
-  if (node.kind == NodeKind::name && node.text == name) return true;
-  const auto in = [&](const auto& named) { return named.second != nullptr && mentions(*named.second, name); };
-  return std::any_of(node.children.begin(), node.children.end(), [&](const NodePtr& child) { return child != nullptr && mentions(*child, name); }) ||
-         std::any_of(node.named.begin(), node.named.end(), in) || std::any_of(node.parameters.begin(), node.parameters.end(), in);
-}
-
 class Interpreter {
  public:
   Interpreter(const Value& variables, const std::optional<std::string>& now) : meter_(kMaxSteps, kMaxBytes), variables_(variables), now_(now) {}
@@ -54,7 +47,7 @@ class Interpreter {
 
   Result<Rendered> run(const Node& root) {
     Rendered rendered;
-    Scope* top = new_scope(nullptr);
+    PTERON_ASSIGN(Scope * top, new_scope(nullptr));
     PTERON_ASSIGN(const Flow flow, execute(root, *top, rendered.text));
     (void)flow;
     // Spans were taken in bytes.
@@ -66,7 +59,9 @@ class Interpreter {
   }
 
  private:
-  Scope* new_scope(Scope* parent) {
+  // Scopes stay to the end, because macros point to them; what they and loops take is charged.
+  Result<Scope*> new_scope(Scope* parent) {
+    PTERON_TRY(meter_.charge(sizeof(Scope) + kScopeBytes));
     scopes_.push_back(std::make_unique<Scope>());
     scopes_.back()->parent = parent;
     return scopes_.back().get();
@@ -81,8 +76,9 @@ class Interpreter {
   // --- Statements ---
 
   Result<Flow> execute(const Node& node, Scope& scope, std::string& out) {
-    if (const Status status = meter_.step(); !status.ok()) return at_line(status, node.line);
+    if (const Status status = descend(); !status.ok()) return at_line(status, node.line);
     Result<Flow> flow = execute_kind(node, scope, out);
+    --depth_;
     if (!flow.ok()) return at_line(flow.status(), node.line);
     return flow;
   }
@@ -116,13 +112,13 @@ class Interpreter {
       case NodeKind::call_block: return execute_call_block(node, scope, out);
       case NodeKind::filter_block: {
         std::string text;
-        PTERON_ASSIGN(const Flow flow, execute(*node.children[1], *new_scope(&scope), text));
+        PTERON_ASSIGN(const Flow flow, execute_inside(*node.children[1], scope, text));
         PTERON_ASSIGN(const Value value, filter(*node.children[0], scope, Value::string(std::move(text))));
         PTERON_TRY(write(out, to_text(value)));
         return flow;
       }
       case NodeKind::with: {
-        Scope* inner = new_scope(&scope);
+        PTERON_ASSIGN(Scope * inner, new_scope(&scope));
         for (size_t i = 0; i + 1 < node.children.size(); i += 2) {
           PTERON_ASSIGN(Value value, evaluate(*node.children[i + 1], scope));
           PTERON_TRY(assign(*node.children[i], std::move(value), *inner));
@@ -141,6 +137,11 @@ class Interpreter {
     }
   }
 
+  Result<Flow> execute_inside(const Node& node, Scope& scope, std::string& out) {
+    PTERON_ASSIGN(Scope * inner, new_scope(&scope));
+    return execute(node, *inner, out);
+  }
+
   Result<Flow> execute_if(const Node& node, Scope& scope, std::string& out) {
     size_t i = 0;
     for (; i + 1 < node.children.size(); i += 2) {
@@ -153,7 +154,7 @@ class Interpreter {
   Result<Flow> execute_for(const Node& node, Scope& scope, std::string& out, const Value& iterable, int depth) {
     PTERON_ASSIGN(std::vector<Value> items, iterate(iterable));
     PTERON_TRY(meter_.charge(items.size() * sizeof(Value)));
-    Scope* inner = new_scope(&scope);
+    PTERON_ASSIGN(Scope * inner, new_scope(&scope));
     if (node.children[2] != nullptr) {
       std::vector<Value> kept;
       for (Value& item : items) {
@@ -164,7 +165,8 @@ class Interpreter {
       }
       items = std::move(kept);
     }
-    if (items.empty()) return node.children[4] != nullptr ? execute(*node.children[4], *new_scope(&scope), out) : Result<Flow>(Flow::normal);
+    if (items.empty()) return node.children[4] != nullptr ? execute_inside(*node.children[4], scope, out) : Result<Flow>(Flow::normal);
+    PTERON_TRY(meter_.charge(kLoopBytes));
     auto loop = std::make_shared<Members>();
     loop->type = "LoopContext";
     namespaces_.push_back(loop);
@@ -225,7 +227,7 @@ class Interpreter {
 
   Result<Flow> execute_set_block(const Node& node, Scope& scope) {
     std::string text;
-    PTERON_ASSIGN(const Flow flow, execute(*node.children[1], *new_scope(&scope), text));
+    PTERON_ASSIGN(const Flow flow, execute_inside(*node.children[1], scope, text));
     Value value = Value::string(std::move(text));
     if (node.children.size() > 2) {
       PTERON_ASSIGN(value, filter(*node.children[2], scope, std::move(value)));
@@ -257,7 +259,7 @@ class Interpreter {
   }
 
   Result<Value> call_macro(const Node& node, const Node& body, const std::string& name, Scope& scope, Arguments& arguments) {
-    Scope* inner = new_scope(&scope);
+    PTERON_ASSIGN(Scope * inner, new_scope(&scope));
     Value caller = Value::undefined("caller");
     std::vector<std::pair<std::string, Value>> rest;
     for (auto& [key, value] : arguments.named) {
@@ -265,7 +267,8 @@ class Interpreter {
       else rest.emplace_back(key, value);
     }
     const size_t places = node.parameters.size();
-    if (mentions(body, "varargs")) {
+    PTERON_TRY(meter_.work(places * (places + rest.size())));
+    if (node.varargs) {
       const size_t taken = std::min(places, arguments.positional.size());
       inner->set("varargs", Value::tuple({arguments.positional.begin() + static_cast<ptrdiff_t>(taken), arguments.positional.end()}));
     } else if (arguments.positional.size() > places) {
@@ -287,7 +290,7 @@ class Interpreter {
         inner->set(parameter, Value::undefined("parameter '" + parameter + "'"));
       }
     }
-    if (mentions(body, "kwargs")) {
+    if (node.kwargs) {
       Value named = Value::make_dict();
       for (auto& [key, value] : rest) named.dict().set(Value::string(key), std::move(value));
       inner->set("kwargs", std::move(named));
@@ -301,6 +304,13 @@ class Interpreter {
     --calls_;
     if (!flow.ok()) return flow.status();
     return Value::string(std::move(text));
+  }
+
+  Status descend() {
+    PTERON_TRY(meter_.step());
+    if (depth_ >= kMaxDepth) return Status::error(Code::out_of_capacity, "template nests too deeply");
+    ++depth_;
+    return {};
   }
 
   Status enter() {
@@ -332,9 +342,11 @@ class Interpreter {
   // --- Expressions ---
 
   Result<Value> evaluate(const Node& node, Scope& scope) {
-    if (const Status status = meter_.step(); !status.ok()) return at_line(status, node.line);
+    if (const Status status = descend(); !status.ok()) return at_line(status, node.line);
     Result<Value> value = evaluate_kind(node, scope);
+    --depth_;
     if (!value.ok()) return at_line(value.status(), node.line);
+    if (const Status status = meter_.admit(*value); !status.ok()) return at_line(status, node.line);
     return value;
   }
 
@@ -358,18 +370,22 @@ class Interpreter {
           PTERON_ASSIGN(Value key, evaluate(*node.children[i], scope));
           PTERON_ASSIGN(Value value, evaluate(*node.children[i + 1], scope));
           if (key.is(Kind::list) || key.is(Kind::dict)) return template_error("unhashable type: '" + std::string(key.type_name()) + "'");
+          PTERON_TRY(meter_.work(dict.extent()));
           dict.dict().set(std::move(key), std::move(value));
         }
+        PTERON_TRY(meter_.charge(dict.extent() * 2 * sizeof(Value)));
         return dict;
       }
       case NodeKind::attribute: {
         PTERON_ASSIGN(const Value object, evaluate(*node.children[0], scope));
+        PTERON_TRY(meter_.work(object.extent()));
         return get_attribute(object, node.text, meter_);
       }
       case NodeKind::subscript: return subscript(node, scope);
       case NodeKind::call: {
         PTERON_ASSIGN(const Value function, evaluate(*node.children[0], scope));
         PTERON_ASSIGN(Arguments arguments, evaluate_arguments(node, scope));
+        if (node.children[0]->kind == NodeKind::attribute) PTERON_TRY(look_at(arguments));
         return invoke(function, arguments);
       }
       case NodeKind::filter: {
@@ -382,6 +398,8 @@ class Interpreter {
         bool passes = false;
         if (node.text == "callable" && operand.is(Kind::members)) passes = operand.members().find("__call__") != nullptr;
         else {
+          PTERON_TRY(meter_.work(operand.extent()));
+          PTERON_TRY(look_at(arguments));
           PTERON_ASSIGN(passes, apply_test(node.text, operand, arguments));
         }
         return Value::boolean(passes != node.negated);
@@ -415,6 +433,7 @@ class Interpreter {
 
   Result<Value> lookup(const std::string& name, Scope& scope) {
     for (Scope* s = &scope; s != nullptr; s = s->parent) {
+      PTERON_TRY(meter_.work(s->names.size()));
       if (const Value* value = s->find(name)) return *value;
     }
     if (const Value* value = variables_.dict().find(std::string_view(name))) return *value;
@@ -472,6 +491,13 @@ class Interpreter {
     return arguments;
   }
 
+  // What a call is given counts as looked at.
+  Status look_at(const Arguments& arguments) {
+    for (const Value& value : arguments.positional) PTERON_TRY(meter_.work(value.extent()));
+    for (const auto& [name, value] : arguments.named) PTERON_TRY(meter_.work(value.extent()));
+    return {};
+  }
+
   Result<Value> invoke(const Value& function, Arguments& arguments) {
     if (function.is(Kind::callable)) return function.callable().call(arguments);
     if (function.is(Kind::members)) {
@@ -480,7 +506,7 @@ class Interpreter {
         return kept.callable().call(arguments);
       }
     }
-    if (function.is(Kind::undefined)) return template_error((function.identity() == nullptr ? "a value" : function.text()) + std::string(" is undefined"));
+    if (function.is(Kind::undefined)) return undefined_error(function);
     return template_error("'" + std::string(function.type_name()) + "' object is not callable");
   }
 
@@ -490,6 +516,8 @@ class Interpreter {
       PTERON_ASSIGN(operand, filter(*node.children[0], scope, std::move(operand)));
     }
     PTERON_ASSIGN(Arguments arguments, evaluate_arguments(node, scope));
+    PTERON_TRY(meter_.work(operand.extent()));
+    PTERON_TRY(look_at(arguments));
     return apply_filter(node.text, operand, arguments, meter_);
   }
 
@@ -500,6 +528,7 @@ class Interpreter {
     const Node& index = *node.children[1];
     if (index.kind != NodeKind::slice) {
       PTERON_ASSIGN(const Value item, evaluate(index, scope));
+      if (!object.is_sequence()) PTERON_TRY(meter_.work(object.extent()));
       return get_item(object, item, meter_);
     }
     std::optional<int64_t> bounds[3];
@@ -516,23 +545,24 @@ class Interpreter {
   Result<Value> slice(const Value& object, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
     if (step == 0) return template_error("slice step cannot be zero");
     if (!object.is_sequence() && !object.is(Kind::string)) {
-      if (object.is(Kind::undefined)) return template_error("a value is undefined");
+      if (object.is(Kind::undefined)) return undefined_error(object);
       return template_error("'" + std::string(object.type_name()) + "' object is not subscriptable by a slice");
     }
-    PTERON_ASSIGN(const std::vector<Value> items, iterate(object));
-    PTERON_TRY(meter_.charge(items.size() * sizeof(Value)));
-    const auto size = static_cast<int64_t>(items.size());
+    const bool is_text = object.is(Kind::string);
+    const std::vector<std::string_view> characters = is_text ? characters_of(object.text()) : std::vector<std::string_view>();
+    PTERON_TRY(meter_.charge(object.extent() * (is_text ? 1 : sizeof(Value))));
+    const auto size = static_cast<int64_t>(is_text ? characters.size() : object.extent());
     const auto clamp = [&](int64_t value) { return std::clamp<int64_t>(value < 0 ? value + size : value, step < 0 ? -1 : 0, step < 0 ? size - 1 : size); };
     const int64_t first = start ? clamp(*start) : step < 0 ? size - 1 : 0, last = stop ? clamp(*stop) : step < 0 ? -1 : size;
-    std::vector<Value> out;
+    std::vector<Value> items;
+    std::string text;
     for (int64_t i = first; step > 0 ? i < last : i > last;) {
-      out.push_back(items[static_cast<size_t>(i)]);
+      if (is_text) text += characters[static_cast<size_t>(i)];
+      else items.push_back(object.sequence().items[static_cast<size_t>(i)]);
       if (__builtin_add_overflow(i, step, &i)) break;
     }
-    if (!object.is(Kind::string)) return object.is(Kind::tuple) ? Value::tuple(std::move(out)) : Value::list(std::move(out));
-    std::string text;
-    for (const Value& c : out) text += c.text();
-    return Value::string(std::move(text));
+    if (is_text) return Value::string(std::move(text));
+    return object.is(Kind::tuple) ? Value::tuple(std::move(items)) : Value::list(std::move(items));
   }
 
   Result<Value> sign(const Node& node, Scope& scope) {
@@ -545,11 +575,19 @@ class Interpreter {
     return Value::integer(negated);
   }
 
+  // How much of two values a comparison may look at.
+  static uint64_t effort(std::string_view op, const Value& left, const Value& right) {
+    if (op != "in" && op != "not in") return std::min(left.weight(), right.weight());
+    if (right.is(Kind::string) || right.is(Kind::dict)) return right.extent();
+    return std::min(right.weight(), right.extent() * left.weight());
+  }
+
   Result<Value> compare(const Node& node, Scope& scope) {
     PTERON_ASSIGN(Value left, evaluate(*node.children[0], scope));
     for (size_t i = 0; i < node.operators.size(); ++i) {
       PTERON_ASSIGN(Value right, evaluate(*node.children[i + 1], scope));
       const std::string& op = node.operators[i];
+      PTERON_TRY(meter_.work(effort(op, left, right)));
       Result<bool> holds = true;
       if (op == "==" || op == "!=") holds = equals(left, right) == (op == "==");
       else if (op == "<") holds = less(left, right);
@@ -574,10 +612,7 @@ class Interpreter {
       PTERON_TRY(meter_.charge(text.size()));
       return Value::string(std::move(text));
     }
-    if (a.is(Kind::undefined) || b.is(Kind::undefined)) {
-      const Value& missing = a.is(Kind::undefined) ? a : b;
-      return template_error((missing.identity() == nullptr && missing.kind() == Kind::undefined ? std::string("a value") : missing.text()) + " is undefined");
-    }
+    if (a.is(Kind::undefined) || b.is(Kind::undefined)) return undefined_error(a.is(Kind::undefined) ? a : b);
     if (a.is_number() && b.is_number()) return arithmetic(op, a, b);
     if (op == "+" && a.kind() == b.kind() && a.is(Kind::string)) {
       PTERON_TRY(meter_.charge(a.text().size() + b.text().size()));
@@ -661,7 +696,7 @@ class Interpreter {
   Meter meter_;
   const Value& variables_;
   const std::optional<std::string>& now_;
-  int calls_ = 0;
+  int calls_ = 0, depth_ = 0;
   std::deque<std::unique_ptr<Scope>> scopes_;
   std::vector<std::shared_ptr<Members>> namespaces_;
   std::vector<std::pair<size_t, size_t>> spans_;

@@ -16,7 +16,7 @@ struct Rendered {
   std::vector<std::pair<size_t, size_t>> generation_spans;  // code points [begin, end) that generation blocks wrote
 };
 
-// Renders `root` with `variables` (a dict). Bounded: 10 million steps, 256 MiB of text made on the way, calls 60 deep.
+// Renders `root` with `variables` (a dict). Bounded: 10 million steps, 256 MiB of text and values made on the way, calls 60 deep.
 // `now` as in format_time. Errors carry the field "line N".
 Result<Rendered> render(const Node& root, const Value& variables, const std::optional<std::string>& now);
 

@@ -38,7 +38,7 @@ Result<Value> stripped(const Value& self, Arguments& arguments, Meter&) {
   return text_value(std::string(strip(self.text(), has_set ? std::optional<std::string_view>(set->text()) : std::nullopt, Left, Right)));
 }
 
-// Splits at white space, at most `most` times (below 0: everywhere), from the left or the right.
+// Splits at white space (the rest keeps what it ends with), at most `most` times (below 0: everywhere), from the left or the right.
 std::vector<std::string_view> split_blank(std::string_view text, int64_t most, bool from_right) {
   const std::vector<std::string_view> characters = characters_of(text);
   std::vector<std::string_view> parts;
@@ -53,9 +53,6 @@ std::vector<std::string_view> split_blank(std::string_view text, int64_t most, b
       size_t end = at;
       const bool rest = most >= 0 && static_cast<int64_t>(parts.size()) == most;
       while (end < characters.size() && (rest || !blank(end))) ++end;
-      if (rest) {
-        while (end > at && blank(end - 1)) --end;
-      }
       parts.push_back(piece(at, end));
       at = rest ? characters.size() : end;
     }
@@ -67,9 +64,6 @@ std::vector<std::string_view> split_blank(std::string_view text, int64_t most, b
     size_t at = end;
     const bool rest = most >= 0 && static_cast<int64_t>(parts.size()) == most;
     while (at > 0 && (rest || !blank(at - 1))) --at;
-    if (rest) {
-      while (at < end && blank(at)) ++at;
-    }
     parts.push_back(piece(at, end));
     end = rest ? 0 : at;
   }

@@ -10,7 +10,23 @@
 namespace pteron::text::jinja {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxDepth = 100;   // of nesting in the source
+constexpr int kMaxTree = 1000;   // of the tree: a + b + c + ... nests too
+
+bool mentions(const Node& node, std::string_view name) {
+  if (node.kind == NodeKind::name && node.text == name) return true;
+  const auto in = [&](const auto& named) { return named.second != nullptr && mentions(*named.second, name); };
+  return std::any_of(node.children.begin(), node.children.end(), [&](const NodePtr& child) { return child != nullptr && mentions(*child, name); }) ||
+         std::any_of(node.named.begin(), node.named.end(), in) || std::any_of(node.parameters.begin(), node.parameters.end(), in);
+}
+
+void deepen(Node& parent, const NodePtr& child) {
+  if (child != nullptr) parent.depth = std::max(parent.depth, child->depth + 1);
+}
+void adopt(Node& parent, NodePtr child) {
+  deepen(parent, child);
+  parent.children.push_back(std::move(child));
+}
 
 class Parser {
  public:
@@ -54,6 +70,7 @@ class Parser {
     if (token.kind == TokenKind::name || token.kind == TokenKind::symbol) what += " '" + token.text.substr(0, 40) + "'";
     return syntax_error(token.line, what);
   }
+  Status check_tree(const NodePtr& node) const { return node->depth <= kMaxTree ? Status() : syntax_error(line(), "expressions are nested too deeply"); }
   Status expect_symbol(std::string_view text) { return take_symbol(text) ? Status() : unexpected(); }
   Status expect_name(std::string_view text) { return take_name(text) ? Status() : unexpected(); }
   Status expect(TokenKind kind) {
@@ -77,7 +94,7 @@ class Parser {
   template <class... Children>
   NodePtr make(NodeKind kind, int at_line, Children... children) const {
     NodePtr node = make(kind, at_line);
-    (node->children.push_back(std::move(children)), ...);
+    (adopt(*node, std::move(children)), ...);
     return node;
   }
 
@@ -91,19 +108,19 @@ class Parser {
       if (token.kind == TokenKind::text) {
         NodePtr text = make(NodeKind::output_text, token.line);
         text->text = token.text;
-        block->children.push_back(std::move(text));
+        adopt(*block, std::move(text));
         next();
       } else if (token.kind == TokenKind::variable_begin) {
         next();
         PTERON_ASSIGN(NodePtr value, tuple(true));
         PTERON_TRY(expect(TokenKind::variable_end));
         const int at_line = value->line;
-        block->children.push_back(make(NodeKind::output, at_line, std::move(value)));
+        adopt(*block, make(NodeKind::output, at_line, std::move(value)));
       } else if (token.kind == TokenKind::block_begin) {
         next();
         if (current().kind == TokenKind::name && std::find(ends.begin(), ends.end(), current().text) != ends.end()) return block;
         PTERON_ASSIGN(NodePtr statement, this->statement());
-        block->children.push_back(std::move(statement));
+        adopt(*block, std::move(statement));
       } else {
         return unexpected();
       }
@@ -173,13 +190,13 @@ class Parser {
       PTERON_ASSIGN(NodePtr condition, tuple(false));
       PTERON_TRY(expect(TokenKind::block_end));
       PTERON_ASSIGN(NodePtr body, statements({"elif", "else", "endif"}));
-      node->children.push_back(std::move(condition));
-      node->children.push_back(std::move(body));
+      adopt(*node, std::move(condition));
+      adopt(*node, std::move(body));
       if (take_name("elif")) continue;
       if (take_name("else")) {
         PTERON_TRY(expect(TokenKind::block_end));
         PTERON_ASSIGN(NodePtr otherwise, statements({"endif"}));
-        node->children.push_back(std::move(otherwise));
+        adopt(*node, std::move(otherwise));
       }
       PTERON_TRY(end_tag());
       return node;
@@ -223,8 +240,8 @@ class Parser {
       PTERON_ASSIGN(filters, filter_chain(nullptr));
     }
     PTERON_ASSIGN(NodePtr body, body_until("endset"));
-    node->children.push_back(std::move(body));
-    if (filters != nullptr) node->children.push_back(std::move(filters));
+    adopt(*node, std::move(body));
+    if (filters != nullptr) adopt(*node, std::move(filters));
     return node;
   }
 
@@ -250,6 +267,7 @@ class Parser {
       } else if (!node.parameters.empty() && node.parameters.back().second != nullptr) {
         return syntax_error(line(), "a parameter without a default after one with a default");
       }
+      deepen(node, fallback);
       node.parameters.emplace_back(std::move(name), std::move(fallback));
       if (!is_symbol(")")) PTERON_TRY(expect_symbol(","));
     }
@@ -270,7 +288,9 @@ class Parser {
     PTERON_ASSIGN(node->text, take_any_name());
     PTERON_TRY(parse_parameters(*node));
     PTERON_ASSIGN(NodePtr body, callable_body("endmacro"));
-    node->children.push_back(std::move(body));
+    node->varargs = mentions(*body, "varargs");
+    node->kwargs = mentions(*body, "kwargs");
+    adopt(*node, std::move(body));
     return node;
   }
 
@@ -280,8 +300,10 @@ class Parser {
     PTERON_ASSIGN(NodePtr call, expression());
     if (call->kind != NodeKind::call) return syntax_error(at_line, "a call block needs a call");
     PTERON_ASSIGN(NodePtr body, callable_body("endcall"));
-    node->children.push_back(std::move(call));
-    node->children.push_back(std::move(body));
+    node->varargs = mentions(*body, "varargs");
+    node->kwargs = mentions(*body, "kwargs");
+    adopt(*node, std::move(call));
+    adopt(*node, std::move(body));
     return node;
   }
 
@@ -302,11 +324,11 @@ class Parser {
       PTERON_ASSIGN(NodePtr target, assign_target(false));
       PTERON_TRY(expect_symbol("="));
       PTERON_ASSIGN(NodePtr value, expression());
-      node->children.push_back(std::move(target));
-      node->children.push_back(std::move(value));
+      adopt(*node, std::move(target));
+      adopt(*node, std::move(value));
     }
     PTERON_ASSIGN(NodePtr body, body_until("endwith"));
-    node->children.push_back(std::move(body));
+    adopt(*node, std::move(body));
     return node;
   }
 
@@ -336,7 +358,7 @@ class Parser {
     } while (take_symbol(",") && (is_tuple = true));
     if (!is_tuple) return std::move(parts[0]);
     NodePtr node = make(NodeKind::tuple, at_line);
-    node->children = std::move(parts);
+    for (NodePtr& part : parts) adopt(*node, std::move(part));
     return node;
   }
 
@@ -350,7 +372,7 @@ class Parser {
     while (take_symbol(",")) {
       if (current().kind == TokenKind::variable_end || current().kind == TokenKind::block_end || is_symbol(")")) break;
       PTERON_ASSIGN(NodePtr item, one());
-      node->children.push_back(std::move(item));
+      adopt(*node, std::move(item));
     }
     return node;
   }
@@ -368,6 +390,7 @@ class Parser {
         PTERON_ASSIGN(other, expression());
       }
       value = make(NodeKind::conditional, at_line, std::move(value), std::move(condition), std::move(other));
+      PTERON_TRY(check_tree(value));
     }
     return value;
   }
@@ -379,6 +402,7 @@ class Parser {
       next();
       PTERON_ASSIGN(NodePtr right, logical_and());
       left = make(NodeKind::logical_or, at_line, std::move(left), std::move(right));
+      PTERON_TRY(check_tree(left));
     }
     return left;
   }
@@ -390,6 +414,7 @@ class Parser {
       next();
       PTERON_ASSIGN(NodePtr right, logical_not());
       left = make(NodeKind::logical_and, at_line, std::move(left), std::move(right));
+      PTERON_TRY(check_tree(left));
     }
     return left;
   }
@@ -422,7 +447,7 @@ class Parser {
       if (node == nullptr) node = make(NodeKind::compare, at_line, std::move(first));
       PTERON_ASSIGN(NodePtr operand, sum());
       node->operators.push_back(std::move(op));
-      node->children.push_back(std::move(operand));
+      adopt(*node, std::move(operand));
     }
   }
 
@@ -440,6 +465,7 @@ class Parser {
       PTERON_ASSIGN(NodePtr right, (this->*operand)());
       left = make(NodeKind::binary, at_line, std::move(left), std::move(right));
       left->text = found;
+      PTERON_TRY(check_tree(left));
     }
   }
 
@@ -507,7 +533,7 @@ class Parser {
           if (take_symbol("]")) break;
         }
         PTERON_ASSIGN(NodePtr item, expression());
-        node->children.push_back(std::move(item));
+        adopt(*node, std::move(item));
       }
       return node;
     }
@@ -521,8 +547,8 @@ class Parser {
         PTERON_ASSIGN(NodePtr key, expression());
         PTERON_TRY(expect_symbol(":"));
         PTERON_ASSIGN(NodePtr value, expression());
-        node->children.push_back(std::move(key));
-        node->children.push_back(std::move(value));
+        adopt(*node, std::move(key));
+        adopt(*node, std::move(value));
       }
       return node;
     }
@@ -530,7 +556,8 @@ class Parser {
   }
 
   Result<NodePtr> postfix(NodePtr node) {
-    for (int count = 0; count < 1000; ++count) {
+    while (true) {
+      PTERON_TRY(check_tree(node));
       const int at_line = line();
       if (take_symbol(".")) {
         if (current().kind == TokenKind::integer) {
@@ -554,7 +581,6 @@ class Parser {
         return node;
       }
     }
-    return syntax_error(line(), "expressions are nested too deeply");
   }
 
   Result<NodePtr> subscript() {
@@ -585,17 +611,19 @@ class Parser {
         std::string spread = current().text;
         next();
         PTERON_ASSIGN(NodePtr value, expression());
+        deepen(call, value);
         call.named.emplace_back(std::move(spread), std::move(value));
       } else if (current().kind == TokenKind::name && ahead().kind == TokenKind::symbol && ahead().text == "=") {
         std::string name = current().text;
         next();
         next();
         PTERON_ASSIGN(NodePtr value, expression());
+        deepen(call, value);
         call.named.emplace_back(std::move(name), std::move(value));
       } else {
         if (!call.named.empty()) return syntax_error(line(), "an argument by position after one by name");
         PTERON_ASSIGN(NodePtr value, expression());
-        call.children.push_back(std::move(value));
+        adopt(call, std::move(value));
       }
       if (!is_symbol(")")) PTERON_TRY(expect_symbol(","));
     }
@@ -604,7 +632,8 @@ class Parser {
   }
 
   Result<NodePtr> filters_and_tests(NodePtr node) {
-    for (int count = 0; count < 1000; ++count) {
+    while (true) {
+      PTERON_TRY(check_tree(node));
       if (is_symbol("|")) {
         PTERON_ASSIGN(node, filter_chain(std::move(node)));
       } else if (is_name("is")) {
@@ -615,7 +644,6 @@ class Parser {
         return node;
       }
     }
-    return syntax_error(line(), "expressions are nested too deeply");
   }
 
   Result<NodePtr> filter_chain(NodePtr node) {
@@ -635,6 +663,7 @@ class Parser {
     if (!filter_exists(name)) return syntax_error(at_line, "no filter named '" + name.substr(0, 40) + "'");
     NodePtr node = make(NodeKind::filter, at_line, std::move(operand));
     node->text = std::move(name);
+    PTERON_TRY(check_tree(node));
     if (is_symbol("(")) PTERON_TRY(arguments(*node));
     return node;
   }
@@ -656,7 +685,7 @@ class Parser {
     } else if (word || token.kind == TokenKind::string || token.kind == TokenKind::integer || token.kind == TokenKind::number || is_symbol("[") || is_symbol("{")) {
       PTERON_ASSIGN(NodePtr argument, primary());
       PTERON_ASSIGN(argument, postfix(std::move(argument)));
-      node->children.push_back(std::move(argument));
+      adopt(*node, std::move(argument));
     }
     return node;
   }

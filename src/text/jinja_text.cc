@@ -13,6 +13,8 @@
 namespace pteron::text::jinja {
 namespace {
 
+constexpr size_t kMaxJson = size_t{256} << 20;
+
 size_t character_size(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t size = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
@@ -139,6 +141,7 @@ class JsonWriter {
 
   Status write(const Value& value, size_t depth) {
     if (depth > 200) return template_error("tojson: values are nested too deeply");
+    if (out.size() > kMaxJson) return Status::error(Code::out_of_capacity, "tojson: the result is too long");
     switch (value.kind()) {
       case Kind::none: out += "null"; return {};
       case Kind::boolean: out += value.boolean() ? "true" : "false"; return {};

@@ -6,6 +6,22 @@
 
 namespace pteron::text::jinja {
 
+namespace {
+
+uint64_t saturating_sum(uint64_t a, uint64_t b) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+// Counts what a container has taken up.
+template <class Container>
+void weigh(Container& container, const Value& item) {
+  container.weight = saturating_sum(container.weight, item.weight());
+  container.depth = std::max(container.depth, item.depth() + 1);
+}
+
+}  // namespace
+
 Value* Members::find(std::string_view name) {
   for (auto& [key, value] : members) {
     if (key == name) return &value;
@@ -42,6 +58,7 @@ Value Value::string(std::string text) {
 Value Value::list(std::vector<Value> items) {
   Value v(Kind::list);
   v.sequence_ = std::make_shared<Sequence>(Sequence{std::move(items)});
+  for (const Value& item : v.sequence_->items) weigh(*v.sequence_, item);
   return v;
 }
 
@@ -100,6 +117,24 @@ const void* Value::identity() const {
   }
 }
 
+uint64_t Value::weight() const {
+  switch (kind_) {
+    case Kind::string: return text_->size() + 1;
+    case Kind::list:
+    case Kind::tuple:
+    case Kind::generator: return sequence_->weight;
+    case Kind::dict: return dict_->weight;
+    default: return 1;
+  }
+}
+
+uint32_t Value::depth() const { return sequence_ != nullptr ? sequence_->depth : dict_ != nullptr ? dict_->depth : 0; }
+
+size_t Value::extent() const {
+  if (kind_ == Kind::string) return text_->size();
+  return sequence_ != nullptr ? sequence_->items.size() : dict_ != nullptr ? dict_->entries.size() : 0;
+}
+
 bool Value::truthy() const {
   switch (kind_) {
     case Kind::undefined:
@@ -148,6 +183,8 @@ const Value* Dict::find(std::string_view key) const {
 }
 
 void Dict::set(Value key, Value value) {
+  weigh(*this, key);
+  weigh(*this, value);
   for (auto& [k, v] : entries) {
     if (equals(k, key)) {
       v = std::move(value);
@@ -194,7 +231,7 @@ Result<bool> less(const Value& a, const Value& b) {
     }
     return x.size() < y.size();
   }
-  if (a.is(Kind::undefined) || b.is(Kind::undefined)) return template_error((a.is(Kind::undefined) ? a : b).text() + " is undefined");
+  if (a.is(Kind::undefined) || b.is(Kind::undefined)) return undefined_error(a.is(Kind::undefined) ? a : b);
   return template_error("'<' not supported between instances of '" + std::string(a.type_name()) + "' and '" + std::string(b.type_name()) + "'");
 }
 
@@ -234,5 +271,10 @@ Result<std::vector<Value>> iterate(const Value& value) {
 }
 
 Status template_error(std::string_view what) { return Status::error(Code::invalid_data, what); }
+
+Status undefined_error(const Value& value) {
+  const std::string what(value.missing());
+  return template_error(what.find(" no ") != std::string::npos ? what : what + " is undefined");
+}
 
 }  // namespace pteron::text::jinja

@@ -32,8 +32,11 @@ struct Callable {
 };
 
 // A list, tuple, or anything that is only iterated (a generator, the view of a dict's items).
+// Built once: what it weighs is known from then on.
 struct Sequence {
   std::vector<Value> items;
+  uint64_t weight = 1;
+  uint32_t depth = 1;
 };
 
 // An object with named members that `set ns.x = ...` may change (namespace), or that the interpreter made (loop, cycler).
@@ -60,7 +63,7 @@ class Value {
   static Value make_dict(std::vector<std::pair<Value, Value>> entries);
   static Value callable(std::string name, std::function<Result<Value>(Arguments&)> call);
   static Value members(std::shared_ptr<Members> members);
-  // What is missing, for the error of whoever uses it.
+  // What is missing ("'x'", or a sentence with "no" in it), for the error of whoever uses it.
   static Value undefined(std::string what);
 
   Kind kind() const { return kind_; }
@@ -73,12 +76,19 @@ class Value {
   bool boolean() const { return integer_ != 0; }
   int64_t integer() const { return integer_; }  // of a boolean too
   double number() const { return number_; }
-  const std::string& text() const { return *text_; }  // of a string; of an undefined value what is missing
+  const std::string& text() const { return *text_; }  // of a string
+  std::string_view missing() const { return text_ != nullptr ? std::string_view(*text_) : "a value"; }  // of an undefined value
   Sequence& sequence() const { return *sequence_; }
   Dict& dict() const { return *dict_; }
   Callable& callable() const { return *callable_; }
   Members& members() const { return *members_; }
   const void* identity() const;
+
+  // What the whole value would take written out: elements and bytes, those it holds several times counted as often. Saturates.
+  uint64_t weight() const;
+  uint32_t depth() const;  // of nesting; 0 for what holds nothing
+  // Bytes of a string, elements of a container, without what is in those.
+  size_t extent() const;
 
   double as_number() const { return kind_ == Kind::number ? number_ : static_cast<double>(integer_); }
   bool truthy() const;
@@ -99,6 +109,8 @@ class Value {
 // Insertion-ordered. Templates hold small dicts: a search is linear.
 struct Dict {
   std::vector<std::pair<Value, Value>> entries;
+  uint64_t weight = 1;
+  uint32_t depth = 1;
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
   void set(Value key, Value value);
@@ -115,5 +127,7 @@ Result<std::vector<Value>> iterate(const Value& value);
 
 // The error of a template at run time; the interpreter adds the line.
 Status template_error(std::string_view what);
+// The error of whoever uses an undefined value.
+Status undefined_error(const Value& value);
 
 }  // namespace pteron::text::jinja
