@@ -192,8 +192,11 @@ class BadInput(CommandTest):
         out = self.folder / "out"
         out.mkdir()
         for number in (signal.SIGINT, signal.SIGTERM):
-            for delay in (0.05, 0.3, 0.6):
+            for delay in (0, 0.1, 0.3, 0.6):
                 process = subprocess.Popen([PTERON, "export", SMOLLM2, "-o", out / "m.pte", "--backend", "portable", "-q"], stderr=subprocess.PIPE, text=True)
+                status = pathlib.Path(f"/proc/{process.pid}/status")
+                while process.poll() is None and not int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> (number - 1) & 1:
+                    time.sleep(0.01)  # the command is not there yet to be interrupted
                 time.sleep(delay)
                 process.send_signal(number)
                 _, error = process.communicate()
