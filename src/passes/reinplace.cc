@@ -51,7 +51,34 @@ bool is_state(const Graph& graph, int32_t index) {
   return index >= 0 && std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const ir::Port& port) { return port.alias == index; });
 }
 
-void reinplace_method(ir::Module& module, Graph& graph, ir::Notes& notes) {
+// The value whose memory a value may be: through views and writes in place.
+ValueId origin(const Graph& graph, const std::vector<int32_t>& producers, ValueId id) {
+  while (id != ir::kNone && producers[static_cast<size_t>(id)] >= 0) {
+    const Node& node = graph.nodes[static_cast<size_t>(producers[static_cast<size_t>(id)])];
+    if (node.op != Op::aten_view_copy && !ir::schema(node.op).in_place) break;
+    id = node.operands[0];
+  }
+  return id;
+}
+
+// Whether what a node writes comes out of the memory that it would write to.
+bool reads_itself(const Graph& graph, const std::vector<int32_t>& producers, const Node& node) {
+  const ValueId target = origin(graph, producers, node.operands[0]);
+  return std::any_of(node.operands.begin() + 1, node.operands.end(), [&](ValueId id) { return id != ir::kNone && origin(graph, producers, id) == target; });
+}
+
+// Copying a state back at the end would change another output that is the same memory.
+Status check_shown(const Graph& graph, const std::vector<int32_t>& producers, const ir::Port& state) {
+  const ValueId input = graph.inputs[static_cast<size_t>(state.alias)].value;
+  for (const ir::Port& other : graph.outputs) {
+    if (&other == &state || static_cast<size_t>(other.value) >= producers.size() || origin(graph, producers, other.value) != input) continue;
+    return Status::error(Code::unsupported, "method " + graph.name + " shows the old value of a state beside the new one",
+                         {.field = other.name, .expected = "a value of its own", .found = "the memory of " + state.name});
+  }
+  return {};
+}
+
+Status reinplace_method(ir::Module& module, Graph& graph, ir::Notes& notes) {
   const auto producers = graph.producers();
   const Liveness liveness(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -59,8 +86,10 @@ void reinplace_method(ir::Module& module, Graph& graph, ir::Notes& notes) {
     if (node.op != Op::aten_index_put) continue;
     const int32_t input = input_of(graph, producers, node.operands[0]);
     if (!is_state(graph, input)) continue;
-    if (liveness.last_read(node.operands[0]) > static_cast<int64_t>(i)) {
-      notes.push_back("method " + graph.name + ": a write to " + graph.inputs[static_cast<size_t>(input)].name + " stays a copy, its old value is read afterwards");
+    const bool read_later = liveness.last_read(node.operands[0]) > static_cast<int64_t>(i);
+    if (read_later || reads_itself(graph, producers, node)) {
+      notes.push_back("method " + graph.name + ": a write to " + graph.inputs[static_cast<size_t>(input)].name + " stays a copy, its old value is read " +
+                      (read_later ? "afterwards" : "by the write itself"));
       continue;
     }
     node.op = Op::aten_index_put_;
@@ -73,14 +102,16 @@ void reinplace_method(ir::Module& module, Graph& graph, ir::Notes& notes) {
     if (static_cast<size_t>(port.value) < now.size() && input_of(graph, now, port.value) == port.alias) continue;
     const auto made = static_cast<size_t>(port.value) < now.size() ? now[static_cast<size_t>(port.value)] : -1;
     if (made >= 0 && graph.nodes[static_cast<size_t>(made)].op == Op::delegate) continue;  // in place inside the delegate
+    PTERON_TRY(check_shown(graph, now, port));
     port.value = builder.op(Op::aten_copy_, {graph.inputs[static_cast<size_t>(port.alias)].value, port.value});
   }
+  return {};
 }
 
 }  // namespace
 
 Status reinplace(ir::Module& module, ir::Notes& notes) {
-  for (Graph& graph : module.methods) reinplace_method(module, graph, notes);
+  for (Graph& graph : module.methods) PTERON_TRY(reinplace_method(module, graph, notes));
   return {};
 }
 

@@ -68,6 +68,36 @@ TEST(Reinplace, AReadAfterTheWriteKeepsTheCopyAndSaysSo) {
   EXPECT_NE(notes[0].find("cache stays a copy"), std::string::npos) << notes[0];
 }
 
+TEST(Reinplace, AWriteThatReadsWhatItWritesOverStaysACopy) {
+  ir::Notes notes;
+  const std::string out = after("reinplace", R"(method @m {
+  input %0 "cache" key_cache layer=0 : float32[1,1,4,2]
+  input %1 "slots" user : int64[4]
+  %2 : float32[1,1,4,2] = aten::view_copy.out(%0, size=[1, 1, 4, 2])
+  %3 : float32[1,1,4,2] = aten::index_put.out(%0, [none, none, %1], %2)
+  output %3 "state" key_state layer=0 alias=0
+}
+)",
+                                &notes);
+  EXPECT_NE(out.find("aten::index_put.out"), std::string::npos) << out;
+  EXPECT_NE(out.find("aten::copy_(%0, %3)"), std::string::npos) << out;
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("by the write itself"), std::string::npos) << notes[0];
+}
+
+TEST(Reinplace, AnOutputThatIsTheOldStateCannotBeHad) {
+  const std::string out = after("reinplace", R"(method @m {
+  input %0 "cache" key_cache layer=0 : float32[1,1,4,2]
+  input %1 "slot" user : int64[1]
+  input %2 "rows" user : float32[1,1,1,2]
+  %3 : float32[1,1,4,2] = aten::index_put.out(%0, [none, none, %1], %2)
+  output %0 "before" user
+  output %3 "state" key_state layer=0 alias=0
+}
+)");
+  EXPECT_NE(out.find("error: method m shows the old value of a state beside the new one (before)"), std::string::npos) << out;
+}
+
 TEST(Reinplace, TwoWritesToOneCacheFollowEachOther) {
   const std::string out = after("reinplace", R"(method @m {
   input %0 "cache" key_cache layer=0 : float32[1,1,4,2]
