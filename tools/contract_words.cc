@@ -69,6 +69,9 @@ std::string contract_words(const Json& contract, size_t prompt) {
     words += "  method " + method.value("name", "?") + " takes " + method.value("rows", Json(0)).dump() + (method.value("rows", 0) == 1 ? " token" : " tokens") + " a call, gives logits of " +
              (method.value("logits_rows", "all") == "all" ? "all of them" : "the one asked for") + "\n";
   }
+  if (contract.contains("verify")) {
+    words += "  method " + contract["verify"].value("name", "?") + " tries up to " + contract["verify"].value("rows", Json(0)).dump() + " guessed tokens in a call (prompt lookup)\n";
+  }
   return words + split_words(prompt > 0 ? prompt : std::min<size_t>(context, 300), context, rows);
 }
 

@@ -19,6 +19,7 @@ namespace pteron::compiler {
 namespace {
 
 constexpr int64_t kDefaultContext = 4096, kDefaultPrefillRows = 128;
+constexpr int64_t kVerifyRows = 8;
 
 Status wrong_option(const char* field, std::string expected, std::string found) {
   return Status::error(Code::invalid_argument, "an export option has a wrong value", {.field = field, .expected = std::move(expected), .found = std::move(found)});
@@ -78,6 +79,8 @@ Result<models::BuildOptions> build_options(const CompileRequest& request, const 
   out.boolean_mask = request.boolean_mask;
   out.prefill_selected = request.selected_logits.value_or(true);
   out.decode_selected = false;  // one row either way
+  // Guessed tokens are checked a few at a time: by a method of its own, unless the prefill method is as small and shows all rows, or there is none.
+  if (out.prefill_rows > kVerifyRows || (out.prefill_rows > 0 && out.prefill_selected)) out.verify_rows = std::min(kVerifyRows, out.prefill_rows);
   out.flat_sliding = request.flat_sliding;
   PTERON_TRY(set_packings(request, weights, out));
   return out;
@@ -172,10 +175,11 @@ class Pipeline {
     PTERON_ASSIGN(options_, build_options(request_, decoder_, weights, report_.warnings));
     PTERON_ASSIGN(model_, models::build(decoder_, weights, options_));
     PTERON_TRY(ir::verify(model_.module).in_field("build"));
+    PTERON_TRY(print_if_asked("build"));
     if (!model_.unused.empty()) {
       report_.warnings.push_back(std::to_string(model_.unused.size()) + " tensors of the checkpoint are not used, the first is " + model_.unused[0]);
     }
-    return print_if_asked("build");
+    return run_pass(*passes::find_pass("static_cache"));
   }
 
   std::string config_file() const { return checkpoint_.source.ends_with(".gguf") ? checkpoint_.source : checkpoint_.source + "/config.json"; }
@@ -252,7 +256,7 @@ class Pipeline {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> printable_passes() {
-  std::vector<std::pair<std::string, std::string>> out{{"build", "the graphs as the model family builds them"}};
+  std::vector<std::pair<std::string, std::string>> out{{"build", "the graphs as the model family builds them, caches inside"}};
   for (const ir::Pass& pass : passes::all_passes()) out.emplace_back(pass.name, pass.summary);
   out.emplace_back("partition", "regions that the backend claims become delegate calls");
   return out;

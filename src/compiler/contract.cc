@@ -53,7 +53,15 @@ Json rope_object(const ContractFacts& facts) {
 
 nlohmann::ordered_json contract_object(const ir::Module& module, const ContractFacts& facts) {
   Json methods = Json::array(), masks = Json::array();
-  for (const ir::Graph& graph : module.methods) methods.push_back(method_object(graph, facts.state_outputs));
+  Json verify;  // an optional key of its own: readers that do not know it see the two methods of the contract
+  for (const ir::Graph& graph : module.methods) {
+    Json method = method_object(graph, facts.state_outputs);
+    if (graph.name == "verify") {
+      verify = std::move(method);
+    } else {
+      methods.push_back(std::move(method));
+    }
+  }
   for (bool sliding : {false, true}) {
     const auto of_kind = [&](const models::CacheLayer& layer) { return layer.sliding == sliding; };
     if (std::none_of(facts.cache->begin(), facts.cache->end(), of_kind)) continue;
@@ -71,6 +79,7 @@ nlohmann::ordered_json contract_object(const ir::Module& module, const ContractF
               {"masks", std::move(masks)},
               {"cache", cache_object(facts)}};
   if (!facts.ropes->empty()) out["rope"] = rope_object(facts);
+  if (!verify.is_null()) out["verify"] = std::move(verify);
   return out;
 }
 

@@ -24,7 +24,7 @@ struct CompileRequest {
 
   const partition::CompileBackend* backend = nullptr;  // null: portable, nothing is claimed
   std::vector<partition::KeyValue> backend_options;
-  std::vector<ir::Pass> passes;                        // the caller's own, before everything else
+  std::vector<ir::Pass> passes;                        // the caller's own, on graphs under the contract, before everything else
 
   std::optional<Quantization> quant, embedding_quant, head_quant;
   ScalarType dtype = ScalarType::Float;       // float32, float16 or bfloat16

@@ -38,7 +38,7 @@ CacheLayer cache_layer(const Decoder& decoder, const Block& block, const BuildOp
     out.sliding = true;
     out.window = window;
     // Room for a whole chunk beside the window: no write of a call may reach a key that one of its queries sees.
-    const int64_t rows = std::max<int64_t>(1, options.prefill_rows);
+    const int64_t rows = std::max({int64_t{1}, options.prefill_rows, options.verify_rows});
     if (!options.flat_sliding) out.slots = std::min(options.context_length, window + rows - 1);
   }
   return out;
@@ -65,17 +65,10 @@ class MethodBuilder {
     x = norm(decoder_.final_norm, x);
     x = head(x);
     b_.output(x, {.value = x, .name = "logits", .role = Role::logits});
-    for (size_t layer = 0; layer < cache_.size(); ++layer) {
-      const auto index = static_cast<int32_t>(layer);
-      b_.output(keys_[layer], {.value = 0, .name = numbered("key_state_", layer), .role = Role::key_state, .layer = index, .alias = key_inputs_[layer]});
-      b_.output(values_[layer], {.value = 0, .name = numbered("value_state_", layer), .role = Role::value_state, .layer = index, .alias = key_inputs_[layer] + 1});
-    }
     return b_.status();
   }
 
  private:
-  static std::string numbered(const char* name, size_t layer) { return name + std::to_string(layer); }
-
   void declare_inputs() {
     ids_ = b_.input(Type(options_.ids_dtype, {1, rows_}), {.name = "token_ids", .role = Role::token_ids});
     positions_ = b_.input(Type(options_.ids_dtype, {1, rows_}), {.name = "position_ids", .role = Role::position_ids});
@@ -87,14 +80,15 @@ class MethodBuilder {
       masks_[sliding ? 1 : 0] = b_.input(Type(options_.boolean_mask ? ScalarType::Bool : options_.dtype, {1, 1, rows_, first->slots}),
                                          {.name = "mask_" + name, .role = Role::mask, .mask = name});
     }
-    for (size_t layer = 0; layer < cache_.size(); ++layer) {
-      const CacheLayer& c = cache_[layer];
-      key_inputs_.push_back(static_cast<int32_t>(b_.graph().inputs.size()));
-      const auto index = static_cast<int32_t>(layer);
-      keys_.push_back(b_.input(Type(options_.cache_dtype, {1, c.heads, c.slots, c.key_dim}), {.name = numbered("key_cache_", layer), .role = Role::key_cache, .layer = index}));
-      values_.push_back(b_.input(Type(options_.cache_dtype, {1, c.heads, c.slots, c.value_dim}), {.name = numbered("value_cache_", layer), .role = Role::value_cache, .layer = index}));
-    }
     if (selected_) last_row_ = b_.input(Type(ScalarType::Long, {1}), {.name = "last_row", .role = Role::last_row});
+  }
+
+  // A layer's keys or values after this call: what it kept, with the rows of the call written into it.
+  ValueId cached(const char* kind, size_t layer, int64_t dim, ValueId rows) {
+    const CacheLayer& c = cache_[layer];
+    const Type type(options_.cache_dtype, {1, c.heads, c.slots, dim});
+    const ValueId kept = b_.op_with_types(Op::cache, {}, {{"kind", std::string(kind)}, {"layer", static_cast<int64_t>(layer)}}, {type})[0];
+    return b_.op(Op::cache_write, {kept, rows, positions_}, {{"ring", c.slots < options_.context_length}});
   }
 
   // A tensor of the checkpoint as a constant; errors stay in the builder.
@@ -164,10 +158,9 @@ class MethodBuilder {
     const ValueId k = heads(a, a.key, a.key_norm, decoder_.kv_heads, true, x);
     const ValueId v = heads(a, a.value, Norm{}, decoder_.kv_heads, false, x);
     const CacheLayer& c = cache_[layer];
-    const bool ring = c.slots < options_.context_length;
-    keys_[layer] = b_.op(Op::cache_write, {keys_[layer], k, positions_}, {{"ring", ring}});
-    values_[layer] = b_.op(Op::cache_write, {values_[layer], v, positions_}, {{"ring", ring}});
-    const ValueId out = b_.op(Op::attention, {q, keys_[layer], values_[layer], masks_[c.sliding ? 1 : 0], alibi(a.scale, c.slots)}, {{"scale", a.scale}, {"softcap", a.softcap}});
+    const ValueId keys = cached("key", layer, c.key_dim, k);
+    const ValueId values = cached("value", layer, c.value_dim, v);
+    const ValueId out = b_.op(Op::attention, {q, keys, values, masks_[c.sliding ? 1 : 0], alibi(a.scale, c.slots)}, {{"scale", a.scale}, {"softcap", a.softcap}});
     return linear(a.output, out);
   }
 
@@ -211,8 +204,6 @@ class MethodBuilder {
   bool selected_;
   ValueId ids_ = 0, positions_ = 0, last_row_ = 0;
   ValueId masks_[2] = {0, 0};
-  std::vector<ValueId> keys_, values_;
-  std::vector<int32_t> key_inputs_;
 };
 
 Status check_lengths(const Decoder& decoder, const BuildOptions& options) {
@@ -225,6 +216,9 @@ Status check_lengths(const Decoder& decoder, const BuildOptions& options) {
   }
   if (options.prefill_rows != 0 && (options.prefill_rows < 2 || options.prefill_rows > options.context_length)) {
     return wrong("prefill_rows", "0, or 2 to the context length " + std::to_string(options.context_length), options.prefill_rows);
+  }
+  if (options.verify_rows != 0 && (options.verify_rows < 2 || options.verify_rows > options.context_length)) {
+    return wrong("verify_rows", "0, or 2 to the context length " + std::to_string(options.context_length), options.verify_rows);
   }
   return {};
 }
@@ -252,6 +246,7 @@ Result<BuiltModel> build(const Decoder& decoder, const WeightSource& weights, co
   };
   if (options.prefill_rows > 0) PTERON_TRY(method("prefill", options.prefill_rows, options.prefill_selected));
   PTERON_TRY(method("decode", 1, options.decode_selected));
+  if (options.verify_rows > 0) PTERON_TRY(method("verify", options.verify_rows, false));
   out.ropes = std::move(shared.ropes);
   out.unused = checked.unused(decoder.ignored);
   return out;

@@ -1,4 +1,4 @@
-// From a decoder description and a checkpoint's tensors to the graphs of the prefill and decode methods.
+// From a decoder description and a checkpoint's tensors to the graphs of the methods.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct BuildOptions {
   bool boolean_mask = false;
   bool prefill_selected = true;                   // the prefill method's logits: one row, or all
   bool decode_selected = false;
+  int64_t verify_rows = 0;                        // of a third method with all rows of logits, for tokens that were guessed; 0: none
   bool flat_sliding = false;
   ir::Packing packing = ir::Packing::plain;       // of projections, as a packing backend should store them
   ir::Packing embedding_packing = ir::Packing::plain;
@@ -34,14 +35,14 @@ struct CacheLayer {
 };
 
 struct BuiltModel {
-  ir::Module module;                      // methods "prefill" (if any) and "decode"
+  ir::Module module;                      // methods "prefill" (if any), "decode" and "verify" (if asked for)
   std::vector<CacheLayer> cache;
   std::vector<RopeTable> ropes;           // how keys were rotated before they were cached
   std::vector<std::string> unused;        // tensors of the checkpoint that nothing uses
 };
 
-// Inputs of each method: token ids, position ids, masks (full before sliding), caches by layer (key before value), the row to read where selected.
-// Outputs: logits, then the caches after the call, which alias their inputs. Every tensor is checked against the description.
+// Inputs of each method: token ids, position ids, masks (full before sliding), the row to read where selected; its output: logits. Caches are kept inside
+// (operator `cache`) until the pass static_cache makes them inputs and outputs. Every tensor is checked against the description.
 Result<BuiltModel> build(const Decoder& decoder, const WeightSource& weights, const BuildOptions& options);
 
 }  // namespace pteron::models

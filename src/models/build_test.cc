@@ -47,12 +47,13 @@ TEST(Build, MethodsHaveTheContractsInputsInItsOrder) {
   const ir::Graph& prefill = built->module.methods[0];
   EXPECT_EQ(prefill.name, "prefill");
   EXPECT_EQ(ports(prefill, prefill.inputs),
-            "token_ids int32[1,4]\nposition_ids int32[1,4]\nmask_full float32[1,1,4,32]\nkey_cache_0 float16[1,1,32,4]\nvalue_cache_0 float16[1,1,32,4]\n"
-            "key_cache_1 float16[1,1,32,4]\nvalue_cache_1 float16[1,1,32,4]\nlast_row int64[1]\n");
-  EXPECT_EQ(ports(prefill, prefill.outputs).substr(0, 24), "logits float32[1,1,20]\nk");
-  EXPECT_EQ(prefill.outputs[1].alias, 3);
-  EXPECT_EQ(prefill.outputs[4].alias, 6);
-  EXPECT_EQ(built->module.methods[1].inputs.size(), 7u) << "decode has one row, so no row to choose";
+            "token_ids int32[1,4]\nposition_ids int32[1,4]\nmask_full float32[1,1,4,32]\nlast_row int64[1]\n");
+  EXPECT_EQ(ports(prefill, prefill.outputs), "logits float32[1,1,20]\n");
+  EXPECT_EQ(built->module.methods[1].inputs.size(), 3u) << "decode has one row, so no row to choose";
+  const std::string text = ir::print(built->module, prefill);
+  for (const char* cache : {"float16[1,1,32,4] = pteron::cache(kind=\"key\", layer=0)", "pteron::cache(kind=\"value\", layer=0)", "pteron::cache(kind=\"value\", layer=1)"}) {
+    EXPECT_NE(text.find(cache), std::string::npos) << text;
+  }
   EXPECT_TRUE(built->unused.empty());
 }
 
@@ -66,6 +67,19 @@ TEST(Build, BothMethodsShareEveryConstantAndTheTiedEmbeddingIsOne) {
   ASSERT_TRUE(apart.ok());
   EXPECT_EQ(apart->module.constants.size(), built->module.constants.size() + 1) << "embedding and head are packed differently";
   EXPECT_EQ(apart->module.constants[static_cast<size_t>(*apart->module.find_constant("lm_head.weight"))].packing, ir::Packing::int4);
+}
+
+TEST(Build, AMethodForGuessesShowsAllRowsAndCountsForTheRings) {
+  const Decoder d = described(kGemma3);
+  const TestWeights weights = weights_of(d);
+  auto built = build(d, weights, {.context_length = 64, .prefill_rows = 3, .verify_rows = 5});
+  ASSERT_TRUE(built.ok()) << built.status().message();
+  ASSERT_EQ(built->module.methods.size(), 3u);
+  const ir::Graph& verify = built->module.methods[2];
+  EXPECT_EQ(verify.name, "verify");
+  EXPECT_EQ(ports(verify, verify.outputs), "logits float32[1,5,20]\n");
+  EXPECT_EQ(built->cache[0].slots, 8 + 5 - 1);
+  EXPECT_EQ(build(d, weights, {.context_length = 64, .prefill_rows = 3, .verify_rows = 1}).status().detail().field, "verify_rows");
 }
 
 TEST(Build, RingsHaveRoomForAWindowBesideAChunk) {
