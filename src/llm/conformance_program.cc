@@ -117,16 +117,41 @@ bool too_long(const Suite& suite, size_t calls, Verdict& verdict) {
   return true;
 }
 
-// Every chunk against single tokens: the logits of the last row, and what the caches hold for the valid rows.
-Verdict compare_chunks(const Suite& suite, bool caches) {
-  const size_t rows = suite.rows();
-  if (rows == 0) return not_applicable("no prefill method");
+// The first row of `n` that ended at `position` whose keys or values differ between two managers, in words; empty where there is none.
+std::string caches_apart(const Suite& suite, IoManager& a, IoManager& b, size_t position, size_t n) {
+  std::string apart;
+  const auto of_a = a.caches(), of_b = b.caches();
+  for (size_t c = 0; c < of_a.size(); ++c) {
+    for (size_t r = 0; r < n; ++r) {
+      const size_t slot = geometry_of(suite, of_a[c]).slot_of(position + r);
+      if (!suite.near(slot_values(of_a[c], slot), slot_values(of_b[c], slot), apart)) return name_of(of_a[c]) + " row " + std::to_string(r) + ": " + apart;
+    }
+  }
+  return {};
+}
+
+enum class Look : uint8_t { last_row, every_row, caches };
+
+// What differs between a call of `n` rows and single tokens, whose logits are `expected`; empty where nothing does.
+Result<std::string> call_apart(const Suite& suite, Track& single, Track& chunked, Step step, Look look, size_t position, const std::vector<std::vector<float>>& expected, size_t n) {
+  PTERON_ASSIGN(const std::vector<float> logits, chunked.run(step, position, n));
+  if (look == Look::caches) return caches_apart(suite, chunked.manager(), single.manager(), position, n);
+  std::string apart;
+  if (!suite.near(logits, expected[n - 1], apart)) return apart;
+  for (size_t r = 0; look == Look::every_row && r + 1 < n; ++r) {
+    PTERON_ASSIGN(const LogitsView row, chunked.manager().logits(r));
+    if (!suite.near(row, expected[r], apart)) return "row " + std::to_string(r) + ": " + apart;
+  }
+  return std::string();
+}
+
+// Every call of several rows against single tokens.
+Verdict compare_calls(const Suite& suite, Step step, size_t rows, Look look) {
   Verdict verdict;
   const std::vector<size_t> where = positions(suite, rows);
   if (too_long(suite, where.size() * (2 * kWarmUp + 4 * rows), verdict)) return verdict;
   PTERON_CASE(Track single, Track::create(suite, suite.source()));
   PTERON_CASE(Track chunked, Track::create(suite, suite.source()));
-  std::string apart;
   for (const size_t position : where) {
     PTERON_CASE_OK(single.warm_up(position));
     std::vector<std::vector<float>> expected;
@@ -136,26 +161,25 @@ Verdict compare_chunks(const Suite& suite, bool caches) {
     }
     PTERON_CASE_OK(chunked.warm_up(position));
     for (const size_t n : valid_rows(rows)) {
-      const std::string what = std::to_string(n) + " of " + std::to_string(rows) + " rows at position " + std::to_string(position) + ": ";
-      PTERON_CASE(const std::vector<float> logits, chunked.run(Step::prefill, position, n));
-      if (!caches && !suite.near(logits, expected[n - 1], apart)) return failed(what + apart);
-      if (!caches) continue;
-      const auto of_single = single.manager().caches(), of_chunk = chunked.manager().caches();
-      for (size_t c = 0; c < of_chunk.size(); ++c) {
-        for (size_t r = 0; r < n; ++r) {
-          const size_t slot = geometry_of(suite, of_chunk[c]).slot_of(position + r);
-          if (!suite.near(slot_values(of_chunk[c], slot), slot_values(of_single[c], slot), apart)) {
-            return failed(what + name_of(of_chunk[c]) + " row " + std::to_string(r) + ": " + apart);
-          }
-        }
-      }
+      PTERON_CASE(const std::string apart, call_apart(suite, single, chunked, step, look, position, expected, n));
+      if (!apart.empty()) return failed(std::to_string(n) + " of " + std::to_string(rows) + " rows at position " + std::to_string(position) + ": " + apart);
     }
   }
   return passed(std::to_string(where.size()) + " positions");
 }
 
-Verdict chunks(const Suite& suite) { return compare_chunks(suite, false); }
-Verdict chunk_caches(const Suite& suite) { return compare_chunks(suite, true); }
+Verdict chunks(const Suite& suite) {
+  return suite.rows() == 0 ? not_applicable("no prefill method") : compare_calls(suite, Step::prefill, suite.rows(), Look::last_row);
+}
+Verdict chunk_caches(const Suite& suite) {
+  return suite.rows() == 0 ? not_applicable("no prefill method") : compare_calls(suite, Step::prefill, suite.rows(), Look::caches);
+}
+Verdict verify(const Suite& suite) {
+  if (!suite.contract().verify) return not_applicable("no verify method");
+  const auto rows = static_cast<size_t>(suite.contract().verify->rows);
+  const Verdict logits = compare_calls(suite, Step::verify, rows, Look::every_row);
+  return logits.outcome == Outcome::ok ? compare_calls(suite, Step::verify, rows, Look::caches) : logits;
+}
 
 // After one call on zeroed caches, only the slots of its rows hold anything, and those of the valid rows do.
 Verdict writes(const Suite& suite) {
@@ -351,15 +375,16 @@ Verdict vocabulary(const Suite& suite) {
 }  // namespace
 
 std::span<const Case> program_cases() {
-  static constexpr std::array<Case, 9> kCases = {{{"program.chunks", chunks},
-                                                  {"program.chunk_caches", chunk_caches},
-                                                  {"program.writes", writes},
-                                                  {"program.padding", padding},
-                                                  {"program.hidden_slots", hidden_slots},
-                                                  {"program.visible_slots", visible_slots},
-                                                  {"program.repeatable", repeatable},
-                                                  {"program.reads_masks", reads_masks},
-                                                  {"program.vocabulary", vocabulary}}};
+  static constexpr std::array<Case, 10> kCases = {{{"program.chunks", chunks},
+                                                   {"program.chunk_caches", chunk_caches},
+                                                   {"program.verify", verify},
+                                                   {"program.writes", writes},
+                                                   {"program.padding", padding},
+                                                   {"program.hidden_slots", hidden_slots},
+                                                   {"program.visible_slots", visible_slots},
+                                                   {"program.repeatable", repeatable},
+                                                   {"program.reads_masks", reads_masks},
+                                                   {"program.vocabulary", vocabulary}}};
   return kCases;
 }
 

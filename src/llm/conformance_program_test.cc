@@ -50,10 +50,12 @@ TEST(ConformanceProgram, FindsEveryFaultyProgram) {
                                        {Fault::last_token_folded, "program.vocabulary"},
                                        {Fault::drops_last_row_of_full_chunk, "program.writes"},
                                        {Fault::decode_scale, "program.chunks"},
-                                       {Fault::key_precision, "program.chunk_caches"}};
+                                       {Fault::key_precision, "program.chunk_caches"},
+                                       {Fault::guesses_shifted, "program.verify"}};
   for (const Planted& planted : faults) {
     TinyConfig config = ringed(planted.fault);
     config.states = planted.states;
+    if (planted.fault == Fault::guesses_shifted) config.verify_rows = 3;
     if (planted.fault == Fault::layers_swapped_in_prefill || planted.fault == Fault::states_swapped) config.layers = {{}, {}};
     if (planted.fault == Fault::window_ignored) config.layers = {{}, {.window = 5, .slots = 32}};
     if (planted.fault == Fault::masks_swapped) config.layers = {{}, {.window = 5, .slots = 32}};

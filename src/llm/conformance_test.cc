@@ -17,7 +17,7 @@ using testing::TinyConfig;
 using testing::TinyProgram;
 
 TEST(Conformance, RightProgramsPassWhateverTheirForm) {
-  std::vector<TinyConfig> configs(9, ringed());
+  std::vector<TinyConfig> configs(10, ringed());
   configs[1].layers = {{}, {}};
   configs[2].C = 0;
   configs[3].states = States::planned;
@@ -31,6 +31,7 @@ TEST(Conformance, RightProgramsPassWhateverTheirForm) {
   configs[7].C = 7;
   configs[7].ids = configs[7].positions = ScalarType::Int;
   configs[8].layers = {{.window = 40}};
+  configs[9].verify_rows = 3;
   for (size_t i = 0; i < configs.size(); ++i) {
     const auto failed = failures(TinyProgram(configs[i]));
     EXPECT_TRUE(failed.empty()) << "program " << i << joined(failed);

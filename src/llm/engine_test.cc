@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -13,7 +16,23 @@
 
 #include "builtin/run/builtin.h"
 #include "llm/conformance.h"
+#include "llm/testing/counting_allocator.h"
 #include "package/open.h"
+
+namespace {
+
+std::atomic<size_t> allocations{0};
+
+}  // namespace
+
+// Counts what C++ code of this program allocates. Kept out of line: the compiler would pair the malloc and free inside with new and delete.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  std::abort();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace pteron::llm {
 namespace {
@@ -153,6 +172,56 @@ TEST(Engine, WritesText) {
   });
   ASSERT_TRUE(out.ok()) << out.status().message();
   EXPECT_EQ(out->text, streamed);
+}
+
+TEST(Engine, ATokenAllocatesNothing) {
+  for (const char* program : {"llama_gqa.pte", "mistral_sliding.pte"}) {
+    const auto engine = engine_of(program);
+    ASSERT_NE(engine, nullptr);
+    Session session = *engine->new_session();
+    auto sampler = Sampler::create({.repetition_penalty = 1.1, .temperature = 0.8, .top_k = 8, .top_p = 0.9, .seed = 3}, session.vocab_size());
+    ASSERT_TRUE(sampler.ok());
+    std::vector<TokenId> text = {1, 2, 3, 4, 5, 6};
+    text.reserve(64);
+    auto logits = session.append(text);
+    size_t before = 0;
+    for (size_t i = 0; i < 32; ++i) {
+      if (i == 8) before = allocations;  // warm
+      ASSERT_TRUE(logits.ok());
+      const auto token = sampler->sample(*logits, {.prompt = std::span(text).first(6), .generated = std::span(text).subspan(6)});
+      ASSERT_TRUE(token.ok());
+      text.push_back(*token);
+      logits = session.append(std::span(text).last(1));
+    }
+    EXPECT_EQ(allocations - before, 0u) << program;
+    EXPECT_EQ(session.position(), 38u);
+    EXPECT_GT(before, 0u);
+  }
+}
+
+// Caches, inputs, outputs and arenas of a real program: the hook fails at each of its calls in turn, up to the first use.
+TEST(Engine, EveryAllocationOfARealProgramMayFail) {
+  const auto engine = engine_of("mistral_sliding.pte");
+  ASSERT_NE(engine, nullptr);
+  size_t calls = SIZE_MAX, failures = 0;
+  for (size_t fail_at = 0; fail_at <= calls; ++fail_at) {
+    testing::CountingAllocator allocator;
+    allocator.fail_at = fail_at;
+    {
+      auto session = engine->new_session({.allocator = &allocator}, {});
+      auto logits = session.ok() ? session->append(std::vector<TokenId>{1, 2, 3, 4, 5}) : Result<LogitsView>(session.status());
+      if (logits.ok()) {
+        calls = allocator.calls;
+      } else {
+        ++failures;
+        EXPECT_TRUE(logits.code() == Code::out_of_memory || logits.code() == Code::internal) << logits.status().message();
+      }
+    }
+    EXPECT_EQ(allocator.live(), 0u) << fail_at;
+    ASSERT_LT(fail_at, 1000u);
+  }
+  EXPECT_EQ(failures, calls) << "an error each time";
+  EXPECT_GT(calls, 20u);
 }
 
 TEST(Engine, SnapshotsBelongToTheirProgram) {

@@ -28,7 +28,7 @@ enum class Fault : uint8_t {
   none, ring_off_by_one, window_ignored, window_one_short, masks_swapped, mask_ignored, boolean_inverted, counter_trusted, pad_leaks, last_physical_row,
   row_off_by_one, positions_from_zero, attend_before_write, neighbour_slot, clobbers_slot_zero, writes_one_row_more, value_not_written,
   prefill_keys_unrotated, layers_swapped_in_prefill, hidden_state, state_output_late, states_swapped, nan_logits, not_repeatable, end_of_context,
-  first_key_unseen, last_token_folded, drops_last_row_of_full_chunk, decode_scale, key_precision
+  first_key_unseen, last_token_folded, drops_last_row_of_full_chunk, decode_scale, key_precision, guesses_shifted
 };
 
 struct TinyLayer {
@@ -426,7 +426,7 @@ inline void TinyProgram::Method::write_logits(const std::vector<Vector>& x) {
   void* out = outputs_[layout_.logits];
   for (size_t r = 0; r < (layout_.all ? x.size() : 1); ++r) {
     size_t from = layout_.all ? r : selected;
-    if (layout_.all && is(Fault::row_off_by_one) && r > 0) from = r - 1;
+    if (layout_.all && (is(Fault::row_off_by_one) || is(Fault::guesses_shifted)) && r > 0) from = r - 1;
     for (size_t v = 0; v < vocab; ++v) {
       float logit = hidden_state_;
       for (size_t i = 0; i < kHidden; ++i) logit += head[v * kHidden + i] * x[from][i] * (1 + hidden_state_);
