@@ -11,7 +11,7 @@ namespace pteron::text::jinja {
 namespace {
 
 constexpr uint64_t kMaxSteps = 10'000'000, kMaxBytes = uint64_t{256} << 20;
-constexpr int kMaxCalls = 60, kMaxDepth = 1500;  // of macros in each other, and of the tree's nodes under way
+constexpr int kMaxCalls = 60, kMaxDepth = 500;  // of macros in each other, and of the tree's nodes under way
 constexpr uint64_t kScopeBytes = 512, kLoopBytes = 2048;  // what one takes with its usual contents
 
 struct Scope {

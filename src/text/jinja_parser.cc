@@ -11,7 +11,7 @@ namespace pteron::text::jinja {
 namespace {
 
 constexpr int kMaxDepth = 100;   // of nesting in the source
-constexpr int kMaxTree = 1000;   // of the tree: a + b + c + ... nests too
+constexpr int kMaxTree = 300;    // of the tree: a + b + c + ... nests too
 
 bool mentions(const Node& node, std::string_view name) {
   if (node.kind == NodeKind::name && node.text == name) return true;
