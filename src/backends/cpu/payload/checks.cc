@@ -32,7 +32,7 @@ class Checker {
     if (plan_.last_row != kAbsent) integers(plan_.last_row, "last_row", 1);
     for (size_t i = 0; i < plan_.steps.size() && status_.ok(); ++i) {
       prefix_ = "steps[" + std::to_string(i) + "].";
-      std::visit([&](const auto& step) { check(step); }, plan_.steps[i]);
+      visit_step(plan_.steps[i], [&](const auto& step) { check(step); });
       if (status_.ok()) each_buffer(plan_.steps[i], [&](int32_t index, Access access) { check_written(index, access); });
     }
     return std::move(status_);

@@ -43,7 +43,7 @@ class Writer {
   }
   void operator()(const char* name, Step& step) {
     put(out_, static_cast<uint8_t>(step.index()));
-    std::visit([&](auto& kind) { (*this)(name, kind); }, step);
+    visit_step(step, [&](auto& kind) { (*this)(name, kind); });
   }
 
  private:
@@ -96,7 +96,7 @@ class Reader {
     uint8_t kind = 0;
     take(name, kind);
     if (!make_step(kind, step)) return fail(std::string(name) + ".kind", "a known step kind", std::to_string(kind));
-    std::visit([&](auto& of_kind) { nested(name, of_kind); }, step);
+    visit_step(step, [&](auto& of_kind) { nested(name, of_kind); });
   }
 
   size_t at() const { return at_; }

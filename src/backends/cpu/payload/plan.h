@@ -147,6 +147,17 @@ struct ConvertStep {
 using Step = std::variant<EmbedStep, NormStep, ProjectStep, RopeStep, WriteStep, AttendStep, MapStep, CombineStep, SelectStep, ConvertStep>;
 std::string_view step_name(const Step& step);
 
+// f(the kind that a step is). Steps move without failing, so one without a value cannot be: unlike std::visit this has no way to end the process.
+template <size_t kIndex = 0, class S, class F>
+decltype(auto) visit_step(S& step, F&& f) {
+  if constexpr (kIndex + 1 == std::variant_size_v<Step>) {
+    return f(*std::get_if<kIndex>(&step));
+  } else {
+    if (auto* kind = std::get_if<kIndex>(&step)) return f(*kind);
+    return visit_step<kIndex + 1>(step, f);
+  }
+}
+
 struct Plan {
   uint32_t rows = 1;
   int32_t last_row = kAbsent;  // argument (integer): the last row that is computed

@@ -115,7 +115,7 @@ class PlanDelegate : public runtime::Delegate {
   void run(Worker& worker, const Step& step) {
     const bool counted = worker.index == 0 && step_rows_[step.index()] != nullptr;
     const Clock::time_point begin = counted ? Clock::now() : Clock::time_point{};
-    std::visit([&](const auto& kind) { run_step(worker, kind); }, step);
+    visit_step(step, [&](const auto& kind) { run_step(worker, kind); });
     if (counted) step_rows_[step.index()]->add(Clock::now() - begin, step_work(machine_, step));
   }
 

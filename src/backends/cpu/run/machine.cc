@@ -63,7 +63,7 @@ int64_t Machine::integer(int32_t argument, size_t index) const {
 Layout make_layout(const Plan& plan) {
   Sizes sizes;
   for (const Buffer& buffer : plan.buffers) grow(sizes.row, buffer.width * sizeof(float));
-  for (const Step& step : plan.steps) std::visit([&](const auto& kind) { measure(plan, kind, sizes); }, step);
+  for (const Step& step : plan.steps) visit_step(step, [&](const auto& kind) { measure(plan, kind, sizes); });
   Layout out;
   out.inputs = place(out.shared_bytes, sizes.inputs);
   out.states = place(out.shared_bytes, sizes.states);

@@ -48,7 +48,7 @@ StepWork work(const Machine&, const T&) { return {}; }
 }  // namespace
 
 StepWork step_work(const Machine& machine, const Step& step) {
-  return std::visit([&](const auto& kind) { return work(machine, kind); }, step);
+  return visit_step(step, [&](const auto& kind) { return work(machine, kind); });
 }
 
 }  // namespace pteron::cpu_backend
