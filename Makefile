@@ -25,15 +25,16 @@ demo: all
 	  build/release/bin/pteron export "$$model" -o cache/smollm2.pte --backend portable; fi && \
 	build/release/bin/pteron run cache/smollm2.pte -p "$(PROMPT)" -n 48 --echo
 
-# Everything but the tests that only take long under address and undefined-behaviour sanitizers; then all in release, the rules of the house among it.
+# Everything under address and undefined-behaviour sanitizers, but what only takes long there; then in release what depends on the optimiser: kernels, the
+# run side, the command end to end, the Python package, the installed package, the rules of the house.
 test: setup
 	@scripts/fetch_smollm2.sh cache/models >/dev/null
 	cmake --preset asan $(CACHED) >/dev/null
 	cmake --build build/asan
 	ctest --test-dir build/asan --output-on-failure -j2 --timeout 900 -LE release_only
 	cmake --preset release $(CACHED) >/dev/null
-	cmake --build build/release
-	ctest --test-dir build/release --output-on-failure -j2 --timeout 1200
+	cmake --build build/release --target pteron_release_tests
+	ctest --test-dir build/release --output-on-failure -j2 --timeout 1200 -L release
 
 install: all
 	cmake --install build/release --prefix $(PREFIX)

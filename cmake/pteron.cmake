@@ -1,5 +1,6 @@
 # One call a folder: a library of its *.cc, one test program of its *_test.cc, one target a *_fuzz.cc and *_bench.cc.
-#   pteron_folder(NAME [RUN_SIDE] [DEPS folder...] [LINK target...] [TEST_DEPS folder...] [TEST_LINK target...] [PRECOMPILE <header>...] [EXCLUDE file...])
+#   pteron_folder(NAME [RUN_SIDE] [OPTIMISED] [DEPS folder...] [LINK target...] [TEST_DEPS folder...] [TEST_LINK target...] [PRECOMPILE <header>...] [EXCLUDE file...])
+# OPTIMISED: `make test` runs its tests in the release build as well as under sanitizers, since what the optimiser makes of it matters.
 # NAME is the folder below src with "_" for "/". DEPS are the folders that it includes, so linking mirrors the include table.
 
 # Test programs share a precompiled header of what nearly all of them read, and are optimised a little only: most of their cost is being compiled.
@@ -16,7 +17,7 @@ if(PTERON_TESTS)
 endif()
 
 function(pteron_folder name)
-  cmake_parse_arguments(ARG "RUN_SIDE" "" "DEPS;LINK;TEST_DEPS;TEST_LINK;PRECOMPILE;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "RUN_SIDE;OPTIMISED" "" "DEPS;LINK;TEST_DEPS;TEST_LINK;PRECOMPILE;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   foreach(file ${ARG_EXCLUDE})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
@@ -54,6 +55,10 @@ function(pteron_folder name)
     pteron_test_program(pteron_${name}_test pteron_${name} ${test_deps} ${ARG_TEST_LINK})
     target_precompile_headers(pteron_${name}_test REUSE_FROM pteron_test_headers)
     add_test(NAME ${name} COMMAND pteron_${name}_test)
+    if(ARG_OPTIMISED)
+      set_tests_properties(${name} PROPERTIES LABELS release)
+      add_dependencies(pteron_release_tests pteron_${name}_test)
+    endif()
   endif()
   if(PTERON_FUZZ)
     foreach(source ${fuzzers})
