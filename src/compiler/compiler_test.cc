@@ -217,11 +217,11 @@ TEST_F(CompilerTest, ABackendsDefaultsPassesAndRefusalsCount) {
 
 TEST_F(CompilerTest, TheSealComesLastAndMayRefuse) {
   CompileRequest asked = request();
-  asked.seal = [](FileWriter& file) { return file.write(as_bytes("sealed")); };
+  asked.seal = [](FileWriter& file, FileWriter*) { return file.write(as_bytes("sealed")); };
   ASSERT_TRUE(compile(asked).ok());
   EXPECT_TRUE(bytes("out.pte").ends_with("sealed"));
   asked.output = folder_.file("refused.pte");
-  asked.seal = [](FileWriter&) { return Status::error(Code::refused, "no key", {.field = "key"}); };
+  asked.seal = [](FileWriter&, FileWriter*) { return Status::error(Code::refused, "no key", {.field = "key"}); };
   EXPECT_EQ(wrong_field(asked), "key");
 }
 

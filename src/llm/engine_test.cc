@@ -179,7 +179,13 @@ TEST(Engine, ATokenAllocatesNothing) {
     const auto engine = engine_of(program);
     ASSERT_NE(engine, nullptr);
     Session session = *engine->new_session();
-    auto sampler = Sampler::create({.repetition_penalty = 1.1, .temperature = 0.8, .top_k = 8, .top_p = 0.9, .seed = 3}, session.vocab_size());
+    SamplerParams params;
+    params.repetition_penalty = 1.1;
+    params.temperature = 0.8;
+    params.top_k = 8;
+    params.top_p = 0.9;
+    params.seed = 3;
+    auto sampler = Sampler::create(params, session.vocab_size());
     ASSERT_TRUE(sampler.ok());
     std::vector<TokenId> text = {1, 2, 3, 4, 5, 6};
     text.reserve(64);
@@ -188,7 +194,7 @@ TEST(Engine, ATokenAllocatesNothing) {
     for (size_t i = 0; i < 32; ++i) {
       if (i == 8) before = allocations;  // warm
       ASSERT_TRUE(logits.ok());
-      const auto token = sampler->sample(*logits, {.prompt = std::span(text).first(6), .generated = std::span(text).subspan(6)});
+      const auto token = sampler->sample(*logits, {.prompt = std::span(text).first(6), .generated = std::span(text).subspan(6), .banned = {}});
       ASSERT_TRUE(token.ok());
       text.push_back(*token);
       logits = session.append(std::span(text).last(1));

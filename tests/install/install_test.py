@@ -55,6 +55,8 @@ class InstallTest(CommandTest):
         # A backend that this package has never heard of: it is called, computes what plain operators compute, and the program needs it.
         said = self.run_tool(build / "backend", DATA / "arch/llama_gqa", 3, 14, 15)
         self.assertRegex(said, r"^[1-9][0-9]* steps in the backend, logits within 0 of the portable program; without the backend: .*ExamplePairs")
+        shared = self.run_tool(build / "shared_memory", "smollm2.pte", "one two")
+        self.assertRegex(shared, r"another process sees (\d+) of \1 caches\n0 blocks are left")
 
 
 if __name__ == "__main__":
