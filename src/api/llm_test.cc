@@ -200,7 +200,9 @@ class EngineApi : public TinyModel {
  protected:
   void SetUp() override {
     TinyModel::SetUp();
-    Result<Engine> loaded = Engine::load(model(), {.threads = 1});
+    EngineOptions options;
+    options.threads = 1;
+    Result<Engine> loaded = Engine::load(model(), options);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     engine_.emplace(std::move(*loaded));
   }
@@ -270,8 +272,11 @@ TEST_F(EngineApi, GenerationEndsWhereItIsTold) {
 }
 
 TEST_F(EngineApi, SamplerOfItsOwn) {
-  EXPECT_FALSE(Sampler::create({.temperature = -1}, 4).ok());
-  Result<Sampler> sampler = Sampler::create({.temperature = 0}, 4);
+  SamplerParams params;
+  params.temperature = -1;
+  EXPECT_FALSE(Sampler::create(params, 4).ok());
+  params.temperature = 0;
+  Result<Sampler> sampler = Sampler::create(params, 4);
   ASSERT_TRUE(sampler.ok());
   const std::vector<float> logits = {0, 3, 3, 1};
   EXPECT_EQ(*sampler->sample(logits), 1);
@@ -284,7 +289,9 @@ TEST_F(EngineApi, FilesThatAreNoLanguageModels) {
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.detail().file, path);
   }
-  EXPECT_EQ(Engine::load(model(), {.policy = {.require_signed = true}}).code(), Code::refused);
+  EngineOptions options;
+  options.policy.require_signed = true;
+  EXPECT_EQ(Engine::load(model(), options).code(), Code::refused);
 }
 
 // Every token's logits are one-hot at the id behind it.

@@ -1,26 +1,10 @@
 // Recorded programs: every operator, small networks, programs that break off at run time; and what an execution allocates.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <new>
 
+#include "base/allocations_for_test.h"
 #include "runtime/program_cases_for_test.h"
-
-namespace {
-
-std::atomic<size_t> allocations{0};
-
-}  // namespace
-
-// Counts what C++ code of this program allocates. Kept out of line: the compiler would pair the malloc and free inside with new and delete.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace pteron::runtime::testing {
 namespace {
@@ -41,14 +25,15 @@ TEST(ProgramCases, OutputsAreTheRecordedOnes) {
 
 // What a program needs is set aside when it is loaded: executing it takes nothing from the heap, except for the message of an error.
 TEST(ProgramCases, ExecutionAllocatesNothing) {
+  if (!pteron::testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer allocates";
   Cases cases(kFolder);
   size_t executions = 0;
   std::map<std::string, size_t> allocating;
   cases.around_execution = [&](const std::string& id, const std::function<void()>& execute) {
-    const size_t before = allocations;
+    const size_t before = pteron::testing::allocations;
     execute();
     ++executions;
-    if (allocations != before) allocating[id] = allocations - before;
+    if (pteron::testing::allocations != before) allocating[id] = pteron::testing::allocations - before;
   };
   const Json index = cases.index();
   for (const Json& program : index["programs"]) {

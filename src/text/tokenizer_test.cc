@@ -21,7 +21,9 @@ class TokenizerVectors : public testing::TestWithParam<std::string> {};
 
 TEST_P(TokenizerVectors, EncodesAndDecodesAsTheReference) {
   const TestTokenizer t = TestTokenizer::from_data(GetParam());
-  for (const json& v : vectors_of(GetParam())["encode"]) {
+  const json vectors = vectors_of(GetParam());
+  ASSERT_FALSE(vectors["encode"].empty());
+  for (const json& v : vectors["encode"]) {
     const std::string text = v["text"];
     const auto ids = v["ids"].get<std::vector<TokenId>>();
     EXPECT_EQ(t.ids(text, {.parse_special = true}), ids) << text;
@@ -36,7 +38,9 @@ TEST_P(TokenizerVectors, EncodesAndDecodesAsTheReference) {
 
 TEST_P(TokenizerVectors, DecodesAnyIdsAsTheReference) {
   const TestTokenizer t = TestTokenizer::from_data(GetParam());
-  for (const json& v : vectors_of(GetParam())["decode"]) {
+  const json vectors = vectors_of(GetParam());
+  ASSERT_FALSE(vectors["decode"].empty());
+  for (const json& v : vectors["decode"]) {
     const auto ids = v["ids"].get<std::vector<TokenId>>();
     const std::string decoded = v["decoded"];
     EXPECT_EQ(*t.tokenizer.decode(ids), decoded) << v["ids"];
@@ -46,7 +50,9 @@ TEST_P(TokenizerVectors, DecodesAnyIdsAsTheReference) {
 
 TEST_P(TokenizerVectors, StreamsArePrefixesAndEndAsTheWhole) {
   const TestTokenizer t = TestTokenizer::from_data(GetParam());
-  for (const json& v : vectors_of(GetParam())["stream"]) {
+  const json vectors = vectors_of(GetParam());
+  ASSERT_FALSE(vectors["stream"].empty());
+  for (const json& v : vectors["stream"]) {
     const auto ids = v["ids"].get<std::vector<TokenId>>();
     const std::string whole = *t.tokenizer.decode(ids);
     DecodeStream stream = t.tokenizer.stream();

@@ -54,7 +54,9 @@ TEST(Quantize, IntegersStayInRangeAndZerosStayZero) {
   quantize_group(x, 4, g);
   for (size_t i = 0; i < kGroupColumns; ++i) {
     EXPECT_LT(g.integers[i], 16);
-    if (i != 3 && i != 9) EXPECT_EQ(g.integers[i], 8);
+    if (i != 3 && i != 9) {
+      EXPECT_EQ(g.integers[i], 8);
+    }
   }
   EXPECT_NEAR(g.scales[0] * static_cast<float>(g.integers[3] - 8), -2.0f, 0.1f);
 }
