@@ -68,8 +68,13 @@ class StockRunner:
         for role, tokens, position in (("prefill", ids[:-1], 0), ("decode", ids[-1:], len(ids) - 1)):
             method = methods[role]
             self.call(contract, method, tokens, position, folder, plan)
-            plan.append(f"run {method['name']}")
             logits = next(o for o in method["outputs"] if o["role"] == "logits")
+            size = ELEMENT[logits["dtype"]]
+            for extent in logits["shape"]:
+                size *= extent
+            plan.append(f"buffer {method['name']}_logits {size}")
+            plan.append(f"output {method['name']} {logits['index']} {method['name']}_logits {logits['dtype']} {','.join(map(str, logits['shape']))}")
+            plan.append(f"run {method['name']}")
             plan.append(f"save {method['name']} {logits['index']} {out}.{role}")
         run([self.path, program], input="\n".join(plan))
         for role, tokens in (("prefill", ids[:-1]), ("decode", ids)):

@@ -1,6 +1,7 @@
 // Drives methods of a program in the stock runtime by a plan of plain lines on standard input:
 //   buffer ID BYTES [FILE]         memory, zeroed or filled from a raw file (read anew at each such line)
 //   input METHOD I ID DTYPE SIZES  input I of a method is that memory, used in place (SIZES: 1,128)
+//   output METHOD I ID DTYPE SIZES output I of a method, which the program leaves to the caller, goes there
 //   run METHOD [REPEAT]            executes; prints the milliseconds of each run
 //   save METHOD OUTPUT FILE        writes the raw bytes of an output
 // Ends with exit code 1 and one line on stderr at the first thing that fails.
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <list>
 #include <map>
 #include <sstream>
 #include <string>
@@ -42,6 +44,7 @@ struct Driver {
   std::map<std::string, std::vector<char>> buffers;
   std::map<std::string, std::map<size_t, TensorPtr>> inputs;
   std::map<std::string, std::vector<EValue>> outputs;
+  std::list<TensorPtr> targets;
 
   explicit Driver(const std::string& path) : module(path, Module::LoadMode::Mmap) {}
 
@@ -56,13 +59,27 @@ struct Driver {
     if (!in.read(memory.data(), static_cast<std::streamsize>(bytes))) fail("cannot read " + file);
   }
 
-  void input(std::istringstream& words) {
-    std::string method, id, dtype, sizes, item;
-    size_t index = 0;
-    words >> method >> index >> id >> dtype >> sizes;
+  TensorPtr tensor(std::istringstream& words) {
+    std::string id, dtype, sizes, item;
+    words >> id >> dtype >> sizes;
     std::vector<executorch::aten::SizesType> shape;
     for (std::istringstream list(sizes); std::getline(list, item, ',');) shape.push_back(std::stoi(item));
-    inputs[method][index] = executorch::extension::make_tensor_ptr(shape, buffers.at(id).data(), dtype_of(dtype));
+    return executorch::extension::make_tensor_ptr(shape, buffers.at(id).data(), dtype_of(dtype));
+  }
+
+  void input(std::istringstream& words) {
+    std::string method;
+    size_t index = 0;
+    words >> method >> index;
+    inputs[method][index] = tensor(words);
+  }
+
+  void output(std::istringstream& words) {
+    std::string method;
+    size_t index = 0;
+    words >> method >> index;
+    const TensorPtr& target = targets.emplace_back(tensor(words));
+    if (module.set_output(method, target, index) != executorch::runtime::Error::Ok) fail("cannot set output " + std::to_string(index) + " of " + method);
   }
 
   void run(std::istringstream& words) {
@@ -104,6 +121,7 @@ int main(int argc, char** argv) {
     words >> verb;
     if (verb == "buffer") driver.buffer(words);
     else if (verb == "input") driver.input(words);
+    else if (verb == "output") driver.output(words);
     else if (verb == "run") driver.run(words);
     else if (verb == "save") driver.save(words);
     else if (!verb.empty()) fail("unknown line " + line);
