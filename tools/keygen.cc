@@ -21,6 +21,12 @@ int run_keygen(Context& context, const Options& options) {
   if (options.output == options.public_output || std::filesystem::equivalent(options.output, options.public_output, ignored)) {
     return fail_usage(context, "keygen: private and public key go into two files");
   }
+  if (!options.force && std::filesystem::exists(options.public_output, ignored)) {
+    const Result<std::string> there = read_input(options.public_output);
+    if (there.ok() && !PublicKey::from_pem(*there).ok()) {
+      return fail(context, Status::error(Code::invalid_argument, "a file that is no public key is not overwritten without --force", {.file = options.public_output}));
+    }
+  }
   const Result<PrivateKey> key = PrivateKey::generate(*algorithm);
   if (!key.ok()) return fail(context, key.status());
   Passphrase passphrase;

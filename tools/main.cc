@@ -1,7 +1,9 @@
 // The `pteron` command: one verb a file; this one puts them together.
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iostream>
 
 #include "pteron/version.h"
 #include "tools/verb.h"
@@ -35,6 +37,7 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     for (int i = 1; i < argc; ++i) context.json = context.json || std::strcmp(argv[i], "--json") == 0;
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') return fail_usage(context, std::string("unknown verb ") + argv[1] + " (try `pteron --help`)");
     std::string hint = "try `pteron --help`";
     for (const CLI::App* verb : app.get_subcommands()) hint = "try `pteron " + verb->get_name() + " --help`";
     return fail_usage(context, std::string(error.what()) + " (" + hint + ")");
@@ -48,7 +51,11 @@ int run_command(int argc, char** argv) {
 int main(int argc, char** argv) {
   pteron::tools::leave_on_interrupt();
   try {
-    return pteron::tools::run_command(argc, argv);
+    const int code = pteron::tools::run_command(argc, argv);
+    // What was printed is a result as well: one that is lost is no success.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.flush().good()) return code;
+    std::fprintf(stderr, "pteron: cannot write to standard output: %s\n", std::strerror(errno));
+    return code == pteron::tools::kDone ? pteron::tools::kFailed : code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "pteron: %s\n", error.what());
     return pteron::tools::kFailed;

@@ -40,6 +40,9 @@ int run_perplexity(Context& context, const Options& options) {
   });
   if (show) std::fprintf(stderr, "\r\x1b[K");
   if (!result.ok()) return fail(context, result.status());
+  if (result->tokens == 0) {
+    return fail(context, Status::error(Code::invalid_argument, "there is nothing to score", {.field = "text", .expected = "two tokens, or one where the tokenizer puts a BOS", .found = std::to_string(ids->size()) + " tokens"}));
+  }
   const double mean = result->nll_sum / static_cast<double>(result->tokens);
   const double speed = result->seconds > 0 ? static_cast<double>(result->tokens) / result->seconds : 0;
   if (context.json) return print_json({{"tokens", result->tokens}, {"nll_mean", mean}, {"perplexity", std::exp(mean)}, {"tokens_per_second", speed}});

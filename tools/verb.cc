@@ -3,9 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <system_error>
@@ -47,13 +50,65 @@ int exit_code_of(Code code) {
 
 }  // namespace
 
+namespace {
+
+// "-1", "0x10" and what does not fit in 64 bits are no counts; strtoull would take them all.
+CLI::Validator whole_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const bool digits = !text.empty() && text.size() <= 19 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+        return digits && (text == "0" || text[0] != '0') ? std::string() : "expected a whole number from 0, found " + text;
+      },
+      "");
+}
+
+// A file that the verb writes and that it reads as well, or writes as something else; empty where there is none. `sign`, `strip` and `append` replace their
+// program as a whole, and a session may be saved where it came from.
+std::string lost_file(const CLI::App& verb) {
+  std::vector<std::pair<std::string, std::string>> outputs, inputs;  // option and path
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string name = option->get_name();
+    const bool output = name == "--output" || name == "--html" || name == "--report" || name == "--save-session" || name == "--public";
+    const bool input = name == "FILE" || name == "SOURCE" || name == "--key" || name == "--sign-key" || name == "--inputs" || name == "--data" ||
+                       name == "--load-session" || name == "--file" || name == "--trust" || name == "--signature-file";
+    for (const std::string& path : option->results()) {
+      if (output) outputs.emplace_back(name, path);
+      if (input) inputs.emplace_back(name, path);
+    }
+  }
+  const bool replaces = verb.get_name() == "sign" || verb.get_name() == "strip" || verb.get_name() == "append";
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path] = outputs[i];
+    std::error_code ignored;
+    for (const auto& [other, read] : inputs) {
+      if ((replaces && other == "FILE") || (option == "--save-session" && other == "--load-session")) continue;
+      if (std::filesystem::is_regular_file(read, ignored) && std::filesystem::equivalent(path, read, ignored)) return option + " is the file of " + other + ": " + path;
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (std::filesystem::path(path).lexically_normal() == std::filesystem::path(outputs[j].second).lexically_normal()) {
+        return option + " is the file of " + outputs[j].first + ": " + path;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 void finish_verb(CLI::App& verb, Context& context, const std::string& example, std::function<int()> body) {
   verb.add_flag("--json", context.json, "print one JSON object on stdout");
   verb.add_option("--threads", context.threads, "threads where work is parallel (default: the cores this process may use)")->check(CLI::Range(1, 1024));
   verb.add_flag("-q,--quiet", context.quiet, "no progress and no remarks on stderr");
   verb.add_flag("-v,--verbose", context.verbose, "say more on stderr");
   verb.footer("Example:\n  " + example);
-  verb.callback([&context, body = std::move(body)] { context.exit_code = body(); });
+  for (CLI::Option* option : verb.get_options()) {
+    if (option->get_type_name().starts_with("UINT")) option->check(whole_number());
+  }
+  verb.callback([&context, &verb, body = std::move(body)] {
+    const std::string lost = lost_file(verb);
+    context.exit_code = lost.empty() ? body() : fail_usage(context, verb.get_name() + ": " + lost);
+  });
 }
 
 Json error_json(const Status& status) {

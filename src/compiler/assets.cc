@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "text/chat_template.h"
 #include "text/tokenizer_compile.h"
 
 namespace pteron::compiler {
@@ -107,6 +108,9 @@ Result<std::vector<emit::NamedBytes>> make_assets(const CompileRequest& request,
     std::string chat = checkpoint.chat_template;
     if (!request.chat_template.empty()) {
       PTERON_ASSIGN(chat, read_text_file(request.chat_template));
+      if (auto parsed = text::ChatTemplate::parse(chat); !parsed.ok()) return std::move(parsed).status().in_file(request.chat_template);
+    } else if (auto parsed = text::ChatTemplate::parse(chat); !parsed.ok()) {
+      warnings.push_back("the source's chat template cannot be used: " + parsed.status().message());
     }
     if (!chat.empty()) out.push_back(named_text("chat_template", std::move(chat)));
     if (generation.is_object()) out.push_back(named_text("generation_config", generation.dump()));

@@ -214,6 +214,42 @@ Status addmm(KernelContext& context, const Tensor& self, const Tensor& mat1, con
   return multiply(context, matrix_of(mat1, 0), matrix_of(mat2, 0), matrix_of(out, 0), {&self, alpha, beta}, space, out);
 }
 
+// A right side of a few columns, such as the queries of one token against a cache of keys: its columns become rows of dot products, so that the
+// left side streams through once, in blocks that all threads share.
+constexpr int64_t kNarrowColumns = 8, kNarrowDepth = 512, kNarrowRows = 64;
+
+bool is_narrow(int64_t m, int64_t n, int64_t k) { return n <= kNarrowColumns && k <= kNarrowDepth && m >= kNarrowRows; }
+
+void narrow_bmm(KernelContext& context, const float* a, const float* b, float* c, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  const int64_t blocks = (m + kNarrowRows - 1) / kNarrowRows;
+  const size_t total = static_cast<size_t>(batch * blocks), grain = batch * m * n * k < 65536 ? std::max<size_t>(total, 1) : 1;
+  context.threads().parallel_for(total, grain, [&](size_t begin, size_t end) {
+    float columns[kNarrowColumns * kNarrowDepth], products[kNarrowColumns * kNarrowRows];
+    int64_t packed = -1;
+    for (auto block = static_cast<int64_t>(begin); block < static_cast<int64_t>(end); ++block) {
+      const int64_t i = block / blocks, from = block % blocks * kNarrowRows, rows = std::min(kNarrowRows, m - from);
+      if (packed != i) {
+        packed = i;
+        for (int64_t p = 0; p < k; ++p) {
+          for (int64_t j = 0; j < n; ++j) columns[j * k + p] = b[(i * k + p) * n + j];
+        }
+      }
+      DotArgs args{.n = rows, .k = k};
+      args.m = n;
+      args.a = columns;
+      args.w = a + (i * m + from) * k;
+      args.lda = args.ldw = k;
+      args.c = products;
+      args.ldc = kNarrowRows;
+      isa().dot_f32(args);
+      float* const to = c + (i * m + from) * n;
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t j = 0; j < n; ++j) to[r * n + j] = products[j * kNarrowRows + r];
+      }
+    }
+  });
+}
+
 Status bmm(KernelContext& context, const Tensor& self, const Tensor& mat2, Tensor& out) {
   PTERON_TRY(check_product(self, mat2, 3));
   PTERON_TRY(expect(self.size(0) == mat2.size(0), "batches of a matrix product differ"));
@@ -221,6 +257,10 @@ Status bmm(KernelContext& context, const Tensor& self, const Tensor& mat2, Tenso
   PTERON_TRY(out.resize(sizes));
   PTERON_ASSIGN(const size_t bytes, product_scratch(self, mat2, out));
   PTERON_ASSIGN(void* space, context.scratch(bytes));
+  if (bytes == 0 && is_narrow(self.size(1), mat2.size(2), self.size(2))) {
+    narrow_bmm(context, self.data<float>(), mat2.data<float>(), out.data<float>(), self.size(0), self.size(1), mat2.size(2), self.size(2));
+    return {};
+  }
   if (bytes == 0 && static_cast<size_t>(self.size(0)) >= context.threads().size()) {  // one batch entry a thread
     const int64_t m = self.size(1), k = self.size(2), n = mat2.size(2);
     const size_t grain = self.size(0) * m * n * k < 65536 ? static_cast<size_t>(std::max(self.size(0), 1)) : 1;

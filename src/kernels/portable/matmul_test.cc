@@ -38,16 +38,20 @@ TEST(Matmul, LinearOfEveryWeightTypeAndAwkwardSizes) {
 }
 
 TEST(Matmul, BmmAgreesWithItsDefinition) {
-  const int b = 3, m = 9, k = 20, n = 35;
-  const auto x = sequence(static_cast<size_t>(b * m * k)), y = sequence(static_cast<size_t>(b * k * n));
-  Call call("aten::bmm.out");
-  ASSERT_TRUE(call.in(floats({b, m, k}, x)).in(floats({b, k, n}, y)).out({b, m, n}).run(2).ok());
-  const auto got = call.result();
-  for (size_t i = 0; i < got.size(); ++i) {
-    const size_t batch = i / (9 * 35), row = i / 35 % 9, col = i % 35;
-    double sum = 0;
-    for (size_t t = 0; t < 20; ++t) sum += x[(batch * 9 + row) * 20 + t] * y[(batch * 20 + t) * 35 + col];
-    EXPECT_NEAR(got[i], sum, 1e-3);
+  // The last ones are products with a few columns, which are computed the other way round.
+  for (const auto& [b, m, n, k] : {std::tuple{3, 9, 35, 20}, {2, 64, 1, 3}, {3, 130, 3, 33}, {1, 700, 8, 64}, {5, 65, 8, 512}, {1, 64, 2, 0}}) {
+    const auto x = sequence(static_cast<size_t>(b * m * k)), y = sequence(static_cast<size_t>(b * k * n));
+    Call call("aten::bmm.out");
+    ASSERT_TRUE(call.in(floats({b, m, k}, x)).in(floats({b, k, n}, y)).out({b, m, n}).run(2).ok());
+    const auto got = call.result();
+    ASSERT_EQ(got.size(), static_cast<size_t>(b * m * n));
+    for (size_t i = 0; i < got.size(); ++i) {
+      const auto columns = static_cast<size_t>(n), depth = static_cast<size_t>(k), rows = static_cast<size_t>(m);
+      const size_t batch = i / (rows * columns), row = i / columns % rows, col = i % columns;
+      double sum = 0;
+      for (size_t t = 0; t < depth; ++t) sum += x[(batch * rows + row) * depth + t] * y[(batch * depth + t) * columns + col];
+      ASSERT_NEAR(got[i], sum, 1e-3) << m << "x" << n << "x" << k << " at " << i;
+    }
   }
 }
 
