@@ -29,7 +29,7 @@ def main():
     texts = {}
 
     def speed(guesses):
-        words = [options.pteron, "run", options.model, "-p", PASSAGE * 3, "-n", options.tokens, "--temperature", 0, "--ignore-eos", "--lookup", guesses, "--json"]
+        words = [options.pteron, "run", options.model, "-p", PASSAGE * 3 + PASSAGE[:47], "-n", options.tokens, "--temperature", 0, "--ignore-eos", "--lookup", guesses, "--json"]
         if options.threads:
             words += ["--threads", options.threads]
         made = run_json(words)

@@ -131,6 +131,8 @@ def main():
         for words in (("manifest", "show"), ("inspect",)):
             ms, mb = cost(options.pteron, *words, sparse)
             rows.append((f"{' '.join(words)} of 10 GB", f"{ms:.0f} ms, {mb:.0f} MB", "< 50 ms, < 20 MB", ms < 50 and mb < 20))
+    build = options.pteron.resolve().parent.parent
+    subprocess.run(["cmake", "--build", build, "--target", "pteron_manifest_test"], check=True, stdout=subprocess.DEVNULL)
     rows += attack_rows(options.pteron.parent / "pteron_manifest_test")
     for what, found, bar, good in rows:
         print(f"{what:68} {found:18} {bar:42} {'ok' if good else 'MISSED'}")
