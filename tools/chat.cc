@@ -186,13 +186,16 @@ int turn(const Context& context, Conversation& talk, LineEditor& editor, const s
     std::fprintf(stderr, "pteron: the context is full; the question was not asked\n");
     return editor.interactive() ? kDone : kFailed;
   }
-  const Result<Generation> made = talk.answer(*fitting, [](const TokenEvent& event) {
-    std::fwrite(event.text.data(), 1, event.text.size(), stdout);
+  const auto show = [&context](std::string_view piece) {
+    if (context.json) return;  // the whole conversation comes at its end
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
     std::fflush(stdout);
+  };
+  const Result<Generation> made = talk.answer(*fitting, [&show](const TokenEvent& event) {
+    show(event.text);
     return interrupted() ? Flow::stop : Flow::go_on;
   });
-  std::printf("\n");
-  std::fflush(stdout);
+  show("\n");
   if (!made.ok()) return fail(context, made.status());
   if (made->finish_reason == FinishReason::context) std::fprintf(stderr, "[the context is full: the answer stops here]\n");
   if (made->finish_reason == FinishReason::length && !context.quiet) std::fprintf(stderr, "[%zu tokens, the most that -n allows]\n", made->tokens.size());
@@ -223,7 +226,7 @@ int run_chat(Context& context, const Options& options) {
     }
     if (const int code = turn(context, talk, editor, *line, options.when_full); code != kDone) return code;
   }
-  return kDone;
+  return context.json ? print_json({{"messages", talk.messages()}}) : kDone;
 }
 
 }  // namespace

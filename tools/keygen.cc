@@ -18,9 +18,6 @@ int run_keygen(Context& context, const Options& options) {
   const Result<Algorithm> algorithm = parse_algorithm(options.algorithm);
   if (!algorithm.ok()) return fail_usage(context, algorithm.status().message());
   std::error_code ignored;
-  if (options.output == options.public_output || std::filesystem::equivalent(options.output, options.public_output, ignored)) {
-    return fail_usage(context, "keygen: private and public key go into two files");
-  }
   if (!options.force && std::filesystem::exists(options.public_output, ignored)) {
     const Result<std::string> there = read_input(options.public_output);
     if (there.ok() && !PublicKey::from_pem(*there).ok()) {

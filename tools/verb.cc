@@ -3,14 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
+#include <span>
 #include <system_error>
 
 namespace pteron::tools {
@@ -48,16 +47,15 @@ int exit_code_of(Code code) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-// "-1", "0x10" and what does not fit in 64 bits are no counts; strtoull would take them all.
+// "-1", "0x10", "010" and what does not fit in 64 bits are no counts; strtoull would take them all.
 CLI::Validator whole_number() {
   return CLI::Validator(
       [](std::string& text) {
-        const bool digits = !text.empty() && text.size() <= 19 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-        return digits && (text == "0" || text[0] != '0') ? std::string() : "expected a whole number from 0, found " + text;
+        uint64_t number = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        const bool good = error == std::errc() && stop == end && (text.size() == 1 || text[0] != '0');
+        return good ? std::string() : "expected a whole number from 0, found " + text;
       },
       "");
 }
@@ -85,10 +83,9 @@ std::string lost_file(const CLI::App& verb) {
       if ((replaces && other == "FILE") || (option == "--save-session" && other == "--load-session")) continue;
       if (std::filesystem::is_regular_file(read, ignored) && std::filesystem::equivalent(path, read, ignored)) return option + " is the file of " + other + ": " + path;
     }
-    for (size_t j = 0; j < i; ++j) {
-      if (std::filesystem::path(path).lexically_normal() == std::filesystem::path(outputs[j].second).lexically_normal()) {
-        return option + " is the file of " + outputs[j].first + ": " + path;
-      }
+    for (const auto& [other, written] : std::span(outputs).first(i)) {
+      const bool same_name = std::filesystem::path(path).lexically_normal() == std::filesystem::path(written).lexically_normal();
+      if (same_name || (std::filesystem::is_regular_file(written, ignored) && std::filesystem::equivalent(path, written, ignored))) return option + " is the file of " + other + ": " + path;
     }
   }
   return {};

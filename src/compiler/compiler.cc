@@ -214,6 +214,9 @@ class Pipeline {
       auto& blobs = emission.delegates.emplace_back();
       for (auto& delegate : split.delegates) blobs.push_back({delegate.id, delegate.payload.bytes, delegate.payload.compile_specs});
     }
+    if (!request_.external_constants.empty() && !data_.entries().empty()) {
+      report_.warnings.push_back("weights that the backend packed stay in the program; only constants of plain operators go to " + request_.external_constants);
+    }
     PTERON_TRY(stages_.begin("emit"));
     PTERON_ASSIGN(FileWriter file, FileWriter::create(request_.output));
     std::optional<FileWriter> external;

@@ -33,8 +33,8 @@ method @decode {
 class EmitTest : public testing::Test {
  protected:
   void SetUp() override {
-    char folder[] = "/tmp/pteron_emit_XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
+    std::string folder = testing::TempDir() + "pteron_emit_XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
     auto module = ir::parse(kText);
     ASSERT_TRUE(module.ok()) << module.status().message();

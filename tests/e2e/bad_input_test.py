@@ -238,6 +238,48 @@ class BadInput(CommandTest):
         self.assertEqual(answer.code, 1)
         self.assertEqual(answer.json["error"]["code"], "not_found")
         self.assertIn("none.pte", answer.json["error"]["file"])
+        self.assertIn("unknown verb nothing", self.fails("nothing", code=2))
+
+    def test_counts_are_whole_numbers(self):
+        program = self.tiny()
+        for count in ("-1", "010", "0x10", "1.5", "18446744073709551616", ""):
+            with self.subTest(count):
+                self.fails("run", program, "--tokens", "1,2", "-n", count, code=2)
+        self.fails("sign", program, "--key", KEY, "--counter", "-1", code=2)
+        self.done("run", program, "--tokens", "1,2", "-n", 2, "--seed", 2**64 - 1, "-q")
+
+    def test_no_output_takes_the_place_of_what_is_read(self):
+        program, key, page = self.tiny(), self.folder / "key.pem", self.folder / "page"
+        shutil.copy(KEY, key)
+        kept = {path: path.read_bytes() for path in (program, key)}
+        for words in (["inspect", program, "--html", program], ["logits", program, "--tokens", 1, "-o", program],
+                      ["run", program, "--tokens", 1, "-n", 1, "--save-session", program], ["sign", program, "--key", key, "-o", key],
+                      ["export", CHECKPOINT, "-o", page, "--report", page], ["keygen", "-o", page, "--public", page]):
+            with self.subTest(words):
+                self.fails(*words, code=2)
+        self.fails("keygen", "-o", self.folder / "new.pem", "--public", key)
+        self.assertEqual({path: path.read_bytes() for path in kept}, kept)
+        self.assertFalse(page.exists())
+
+    def test_lost_standard_output_is_no_success(self):
+        program = self.tiny()
+        for words in (["inspect", program], ["run", program, "--tokens", 1, "-n", 2, "--json"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run([PTERON, *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("standard output", done.stderr)
+
+    def test_nothing_to_score(self):
+        self.assertIn("nothing to score", self.fails("perplexity", self.tiny(), "--tokens", 1))
+
+    def test_a_template_that_does_not_compile(self):
+        template = self.folder / "chat.jinja"
+        template.write_text("{{ messages | nosuchfilter }}")
+        self.assertIn("chat.jinja", self.export_fails(CHECKPOINT, "--chat-template", template))
+
+    def test_weights_that_a_backend_packed_stay_and_it_says_so(self):
+        done = self.done("export", CHECKPOINT, "-o", self.folder / "model.pte", "--external-constants", "w.ptd")
+        self.assertIn("w.ptd", done.err)
 
 
 if __name__ == "__main__":
