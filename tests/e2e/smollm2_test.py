@@ -46,6 +46,24 @@ class SmolLM2(CommandTest):
                 if prompt["name"] in rows:
                     self.assertLessEqual(max_difference(got, rows[prompt["name"]][1]), 2e-3)
 
+    def test_rows_of_a_call_do_not_change_each_other_on_the_cpu_backend(self):
+        """One row a call or many, with guesses or without: the same logits, bit by bit, and the same text."""
+        program = self.folder / "cpu.pte"
+        self.done("export", SMOLLM2, "-o", program, "--backend", "cpu", "--context-length", 512, "-q")
+        ids = ",".join(str(id) for prompt in REFERENCE["prompts"] for id in prompt["ids"])
+        ids = ",".join(ids.split(",")[:200])
+        out = self.folder / "logits.safetensors"
+        found = set()
+        for chunk in (1, 3, 8, 77, 128):
+            self.done("logits", program, "--tokens", ids, "--last", "--chunk", chunk, "-o", out, "-q")
+            found.add(hashlib.sha256(out.read_bytes()).hexdigest())
+        self.assertEqual(len(found), 1)
+        quoted = "the old clock in the hall struck nine, then ten, then eleven. "
+        texts = [self.done("run", program, "-p", quoted * 3 + quoted[:20], "-n", 60, "--temperature", 0, "--ignore-eos", "--lookup", guesses, "--json").json
+                 for guesses in (0, 4, 7)]
+        self.assertEqual([t["tokens"] for t in texts], [texts[0]["tokens"]] * 3)
+        self.assertGreater(texts[1]["lookup"]["accepted"], 10)
+
     def test_the_cpu_backend_differs_at_near_ties_only(self):
         """Its activations have 8 bits: greedy tokens may part where the reference itself hardly decides."""
         program = self.folder / "cpu.pte"

@@ -30,6 +30,8 @@ struct Lanes : Partial<Lanes> {
   static PTERON_INLINE F copy_sign(F magnitude, F sign) { return vbslq_f32(vdupq_n_u32(0x80000000u), sign, magnitude); }
   static PTERON_INLINE float sum(F x) { return vaddvq_f32(x); }
   static PTERON_INLINE float largest(F x) { return vmaxvq_f32(x); }
+  static PTERON_INLINE F pair_sums(F a, F b) { return vpaddq_f32(a, b); }
+  static PTERON_INLINE void store_fours(float* y, F x) { store(y, x); }
 
   static PTERON_INLINE F load_float16(const uint16_t* x) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x))); }
   static PTERON_INLINE F load_bfloat16(const uint16_t* x) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(x), 16)); }

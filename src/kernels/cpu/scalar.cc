@@ -201,29 +201,57 @@ struct BFloat16 { uint16_t bits; };
 float element(const Half* x) { return half_to_float(x->bits); }
 float element(const BFloat16* x) { return bfloat16_to_float(x->bits); }
 
+void clear_state(float* state, size_t value_dim) {
+  std::fill(state, state + value_dim, 0.0f);
+  state[value_dim] = -std::numeric_limits<float>::infinity();
+  state[value_dim + 1] = 0;
+}
+
+// Adds what one range of slots left in its state to the ranges before it.
+void merge_state(const float* state, size_t value_dim, float* values, float& maximum, float& sum) {
+  const float own_maximum = state[value_dim], own_sum = state[value_dim + 1];
+  if (own_sum == 0) return;
+  const float largest = own_maximum > maximum || std::isnan(own_maximum) ? own_maximum : maximum;
+  const float kept = sum == 0 ? 0 : std::exp(maximum - largest), added = std::exp(own_maximum - largest);
+  for (size_t d = 0; d < value_dim; ++d) values[d] = values[d] * kept + state[d] * added;
+  sum = sum * kept + own_sum * added;
+  maximum = largest;
+}
+
 template <class T>
-void attend_query(const AttentionArgs& args, const float* query, const SlotRuns& runs, const float* bias, float* state) {
+void attend_slots(const AttentionArgs& args, const float* query, size_t begin, size_t end, const float* bias, float* state) {
   const T* keys = static_cast<const T*>(args.keys);
   const T* values = static_cast<const T*>(args.values);
-  float maximum = -std::numeric_limits<float>::infinity(), sum = 0;
-  for (size_t d = 0; d < args.value_dim; ++d) state[d] = 0;
-  for (size_t run = 0; run < 2; ++run) {
-    const size_t begin = std::max(args.slot_begin, static_cast<size_t>(runs.begin[run]));
-    const size_t end = std::min(args.slot_end, static_cast<size_t>(runs.end[run]));
-    for (size_t slot = begin; slot < end; ++slot) {
-      float score = 0;
-      for (size_t d = 0; d < args.key_dim; ++d) score += query[d] * args.scale * element(keys + slot * args.key_dim + d);
-      if (args.softcap > 0) score = args.softcap * std::tanh(score / args.softcap);
-      if (bias != nullptr) score += bias[slot];
-      const float largest = score > maximum || std::isnan(score) ? score : maximum;
-      const float keep = sum == 0 ? 0 : std::exp(maximum - largest), weight = std::exp(score - largest);
-      sum = sum * keep + weight;
-      for (size_t d = 0; d < args.value_dim; ++d) state[d] = state[d] * keep + weight * element(values + slot * args.value_dim + d);
-      maximum = largest;
-    }
+  float maximum = state[args.value_dim], sum = state[args.value_dim + 1];
+  for (size_t slot = begin; slot < end; ++slot) {
+    float score = 0;
+    for (size_t d = 0; d < args.key_dim; ++d) score += query[d] * args.scale * element(keys + slot * args.key_dim + d);
+    if (args.softcap > 0) score = args.softcap * std::tanh(score / args.softcap);
+    if (bias != nullptr) score += bias[slot];
+    const float largest = score > maximum || std::isnan(score) ? score : maximum;
+    const float kept = sum == 0 ? 0 : std::exp(maximum - largest), weight = std::exp(score - largest);
+    sum = sum * kept + weight;
+    for (size_t d = 0; d < args.value_dim; ++d) state[d] = state[d] * kept + weight * element(values + slot * args.value_dim + d);
+    maximum = largest;
   }
   state[args.value_dim] = maximum;
   state[args.value_dim + 1] = sum;
+}
+
+// Block by block, so that a row's result does not depend on the ranges that its slots are handed over in.
+template <class T>
+void attend_query(const AttentionArgs& args, const float* query, const SlotRuns& runs, const float* bias, float* state) {
+  float* const block = args.scratch;
+  clear_state(state, args.value_dim);
+  for (size_t slot = args.slot_begin / kAttentionBlock * kAttentionBlock; slot < args.slot_end; slot += kAttentionBlock) {
+    clear_state(block, args.value_dim);
+    for (size_t run = 0; run < 2; ++run) {
+      const size_t begin = std::max({slot, args.slot_begin, static_cast<size_t>(runs.begin[run])});
+      const size_t end = std::min({slot + kAttentionBlock, args.slot_end, static_cast<size_t>(runs.end[run])});
+      attend_slots<T>(args, query, begin, end, bias, block);
+    }
+    merge_state(block, args.value_dim, state, state[args.value_dim], state[args.value_dim + 1]);
+  }
 }
 
 template <class T>
@@ -243,15 +271,8 @@ void attention_bfloat16(const AttentionArgs& args) { attention<BFloat16>(args); 
 
 void attention_join(const AttentionJoinArgs& args) {
   float maximum = -std::numeric_limits<float>::infinity(), sum = 0;
-  for (size_t i = 0; i < args.splits; ++i) maximum = std::max(maximum, args.state[i * args.split_stride + args.value_dim]);
-  for (size_t d = 0; d < args.value_dim; ++d) args.out[d] = 0;
-  for (size_t i = 0; i < args.splits; ++i) {
-    const float* state = args.state + i * args.split_stride;
-    if (state[args.value_dim + 1] == 0) continue;
-    const float weight = std::exp(state[args.value_dim] - maximum);
-    sum += weight * state[args.value_dim + 1];
-    for (size_t d = 0; d < args.value_dim; ++d) args.out[d] += weight * state[d];
-  }
+  std::fill(args.out, args.out + args.value_dim, 0.0f);
+  for (size_t i = 0; i < args.splits; ++i) merge_state(args.state + i * args.split_stride, args.value_dim, args.out, maximum, sum);
   for (size_t d = 0; d < args.value_dim; ++d) args.out[d] /= sum;
 }
 

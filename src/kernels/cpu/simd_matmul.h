@@ -20,7 +20,7 @@ namespace {
 
 inline constexpr size_t kBlocks = 8;              // blocks of 16 rows x 4 columns in a record
 inline constexpr size_t kBytesRecord = 512 + 64;  // a record with its integers as bytes, then scales and offsets
-inline constexpr size_t kUnpackRows = 8;          // from so many rows on, a tile is unpacked to bytes once
+inline constexpr size_t kUnpackRows = 12;          // from so many rows on, a tile is unpacked to bytes once
 inline constexpr size_t kRowBytes = 256 << 10;    // rows handled together, so that they stay in the second-level cache
 inline constexpr size_t kPrefetch = 4096;         // how far a row-at-a-time product reads ahead
 
@@ -178,9 +178,7 @@ __attribute__((noinline)) void multiply_rows(const MatmulArgs& args, const std::
         add_record<V, kEncoding, kRows, kVectors>(ByteRecord<V>{record}, record + 512, first, values, group, args.x_stride, acc);
         record += kBytesRecord;
       } else {
-        if constexpr (kRows == 1) {
-          for (size_t line = 0; line < E::kRecord; line += 64) __builtin_prefetch(record + kPrefetch + line);
-        }
+        for (size_t line = 0; line < E::kRecord; line += 64) __builtin_prefetch(record + kPrefetch + line);
         add_record<V, kEncoding, kRows, kVectors>(PackedRecord<V, E::kBits>{record}, record + E::kScales, first, values, group, args.x_stride, acc);
         record += E::kRecord;
       }
@@ -206,6 +204,7 @@ void unpack_tile(const std::byte* tile, size_t groups, std::byte* out) {
   using E = EncodingOf<kEncoding>;
   for (size_t g = 0; g < groups; ++g, tile += E::kRecord, out += kBytesRecord) {
     const PackedRecord<V, E::kBits> record{tile};
+    for (size_t line = 0; line < E::kRecord; line += 64) __builtin_prefetch(tile + kPrefetch + line);
 #pragma GCC unroll 8
     for (size_t block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 4

@@ -44,7 +44,7 @@ void attend(const Worker& w, const AttendStep& step, const AttentionArgs& args) 
 size_t first_slot(const SlotRuns& runs) { return static_cast<size_t>(runs.begin[0] != runs.end[0] ? runs.begin[0] : runs.begin[1]); }
 size_t last_slot(const SlotRuns& runs) { return static_cast<size_t>(runs.end[1] != 0 ? runs.end[1] : runs.end[0]); }
 
-// One row: the cache is cut into stretches of slots, so that all workers have a part of a long one. The cut depends on the slots alone.
+// One row: the cache is cut into the blocks that many rows are handled by too, so that all workers have a part of a long one and the result is the same.
 class SingleRow {
  public:
   SingleRow(Worker& w, const AttendStep& step)
@@ -60,8 +60,14 @@ class SingleRow {
   void run() {
     // Neighbouring stretches go to one worker, which then has asked for the next one's memory already.
     const size_t units = step_.kv_heads * splits_;
-    w_.share(units, std::max<size_t>(1, units / 16), [&](size_t begin, size_t end) {
-      for (size_t unit = begin; unit < end; ++unit) attend_split(unit / splits_, unit % splits_);
+    w_.share(units, std::max<size_t>(1, units / 8), [&](size_t begin, size_t end) {
+      for (size_t unit = begin; unit < end; ++unit) {
+        const size_t kv_head = unit / splits_, split = unit % splits_;
+        if (unit == begin || split == 0) turn_queries(kv_head);
+        if (writes_ && slot_ / kSplitSlots == first_ + split) write_caches(kv_head);
+        attend_split(kv_head, split);
+        if (last_of_head(kv_head)) join(kv_head);
+      }
     });
   }
 
@@ -69,29 +75,39 @@ class SingleRow {
   float* state(size_t split, size_t kv_head) const {
     return reinterpret_cast<float*>(m_.shared(m_.layout.states)) + (split * step_.heads + kv_head * group_) * state_;
   }
+  float* queries() const { return w_.local<float>(m_.layout.queries); }
+
+  void turn_queries(size_t kv_head) {
+    const float* from = m_.floats(step_.queries) + kv_head * group_ * step_.key_dim;
+    turn(m_, step_.query_norm, step_.query_rope, step_.interleaved, 0, from, step_.key_dim, kv_head * group_, group_, queries());
+  }
+
+  void write_caches(size_t kv_head) {
+    float* const key = queries() + group_ * step_.key_dim;
+    turn(m_, step_.key_norm, step_.key_rope, step_.interleaved, 0, m_.floats(step_.keys) + kv_head * step_.key_dim, step_.key_dim, kv_head, 1, key);
+    write_cache_row(m_, step_.key_cache, kv_head, step_.slots, step_.key_dim, slot_, key);
+    write_cache_row(m_, step_.value_cache, kv_head, step_.slots, step_.value_dim, slot_, m_.floats(step_.values) + kv_head * step_.value_dim);
+  }
 
   void attend_split(size_t kv_head, size_t split) {
-    float* const queries = w_.local<float>(m_.layout.queries);
-    const float* from = m_.floats(step_.queries) + kv_head * group_ * step_.key_dim;
-    turn(m_, step_.query_norm, step_.query_rope, step_.interleaved, 0, from, step_.key_dim, kv_head * group_, group_, queries);
-    if (writes_ && slot_ / kSplitSlots == first_ + split) {
-      float* const key = queries + group_ * step_.key_dim;
-      turn(m_, step_.key_norm, step_.key_rope, step_.interleaved, 0, m_.floats(step_.keys) + kv_head * step_.key_dim, step_.key_dim, kv_head, 1, key);
-      write_cache_row(m_, step_.key_cache, kv_head, step_.slots, step_.key_dim, slot_, key);
-      write_cache_row(m_, step_.value_cache, kv_head, step_.slots, step_.value_dim, slot_, m_.floats(step_.values) + kv_head * step_.value_dim);
-    }
     AttentionArgs args = attention_args(w_, step_, kv_head);
-    args.query = queries;
+    args.query = queries();
     args.slot_begin = (first_ + split) * kSplitSlots;
     args.slot_end = std::min<size_t>(args.slot_begin + kSplitSlots, step_.slots);
     args.state = state(split, kv_head);
     attend(w_, step_, args);
-    if (splits_ > 1) {
-      // Who finishes a head joins it.
-      std::atomic<uint32_t>& finished = m_.finished[kv_head];
-      if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < splits_) return;
-      finished.store(0, std::memory_order_relaxed);
-    }
+  }
+
+  // Who finishes a head joins it.
+  bool last_of_head(size_t kv_head) {
+    if (splits_ == 1) return true;
+    std::atomic<uint32_t>& finished = m_.finished[kv_head];
+    if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < splits_) return false;
+    finished.store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+  void join(size_t kv_head) {
     for (size_t head = 0; head < group_; ++head) {
       w_.k.attention_join({.state = state(0, kv_head) + head * state_, .splits = splits_, .split_stride = step_.heads * state_, .value_dim = step_.value_dim,
                            .out = m_.floats(step_.out) + (kv_head * group_ + head) * step_.value_dim});

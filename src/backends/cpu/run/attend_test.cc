@@ -178,6 +178,57 @@ TEST(Attend, RingsThatHaveWrapped) {
   check({1, 4, 2, 16, 16, 260, 700});
 }
 
+// The rows of one call, each alone after those before it: the same bits, whichever of the ways to read the cache was taken.
+void check_alone(const Shape& s) {
+  SCOPED_TRACE(std::to_string(s.rows) + " rows of " + std::to_string(s.heads) + " heads from " + std::to_string(s.start));
+  const Case together(s);
+  Weights weights(together.b.plan);
+  const size_t query_width = size_t{s.heads} * s.key_dim, key_width = size_t{s.kv_heads} * s.key_dim, value_width = size_t{s.kv_heads} * s.value_dim, out_width = size_t{s.heads} * s.value_dim;
+  const auto queries = random_floats(s.rows * query_width, 1), keys = random_floats(s.rows * key_width, 2), values = random_floats(s.rows * value_width, 3);
+  auto key_cache = random_floats(s.slots * key_width, 4), value_cache = random_floats(s.slots * value_width, 5);
+  const auto fill = [&](PlanRun& run, const Case& c, size_t first) {
+    const auto part = [&](const std::vector<float>& all, size_t width) { return std::vector<float>(all.begin() + static_cast<std::ptrdiff_t>(first * width), all.begin() + static_cast<std::ptrdiff_t>((first + c.shape.rows) * width)); };
+    run.fill(0, part(queries, query_width)), run.fill(1, part(keys, key_width)), run.fill(2, part(values, value_width));
+    for (size_t row = 0; row < c.shape.rows; ++row) {
+      run.data<int32_t>(4)[row] = static_cast<int32_t>(c.position(row));
+      for (size_t at = 0; at < s.slots; ++at) run.data<uint8_t>(5)[row * s.slots + at] = c.sees(row, at);
+    }
+  };
+  PlanRun all(together.b.plan, weights, 2);
+  fill(all, together, 0);
+  store_cache(all, 6, key_cache, s.cache), store_cache(all, 7, value_cache, s.cache);
+  ASSERT_TRUE(all.execute().ok());
+  Shape one = s;
+  one.rows = 1;
+  std::vector<uint8_t> caches[2];
+  for (uint32_t row = 0; row < s.rows; ++row) {
+    one.start = s.start + row;
+    const Case alone(one);
+    PlanRun run(alone.b.plan, weights, 2);
+    fill(run, Case(one), row);
+    for (const size_t cache : {size_t{0}, size_t{1}}) {
+      const size_t bytes = s.slots * (cache == 0 ? key_width : value_width) * element_size(s.cache);
+      if (row == 0) store_cache(run, 6 + cache, cache == 0 ? key_cache : value_cache, s.cache);
+      else std::memcpy(run.data<uint8_t>(6 + cache), caches[cache].data(), bytes);
+    }
+    ASSERT_TRUE(run.execute().ok());
+    for (const size_t cache : {size_t{0}, size_t{1}}) {
+      const size_t bytes = s.slots * (cache == 0 ? key_width : value_width) * element_size(s.cache);
+      caches[cache].assign(run.data<uint8_t>(6 + cache), run.data<uint8_t>(6 + cache) + bytes);
+    }
+    ASSERT_EQ(std::memcmp(run.data<float>(3), all.data<float>(3) + row * out_width, out_width * sizeof(float)), 0) << "row " << row;
+  }
+}
+
+TEST(Attend, ARowIsTheSameAloneAndAmongOthers) {
+  for (const uint32_t rows : {2u, 5u, 8u, 40u}) {
+    check_alone({rows, 9, 3, 64, 64, 300, 150, ScalarType::Half});
+    check_alone({rows, 4, 2, 24, 20, 200, 0, ScalarType::Float, true});
+    check_alone({rows, 5, 1, 12, 7, 130, 60, ScalarType::BFloat16, true, true});
+    check_alone({rows, 8, 8, 16, 16, 150, 100, ScalarType::Half, false, false, true});
+  }
+}
+
 TEST(Attend, ManyRowsThatAreCutIntoBlocks) { check({170, 2, 1, 8, 8, 200, 20}); }
 
 TEST(Attend, HiddenSlotsAreNotRead) {

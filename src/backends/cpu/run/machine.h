@@ -15,7 +15,7 @@
 
 namespace pteron::cpu_backend {
 
-inline constexpr size_t kSplitSlots = 128;     // slots of a cache that one worker reads for a single row
+inline constexpr size_t kSplitSlots = kernels::cpu::kAttentionBlock;  // slots of a cache that one worker reads for a single row
 inline constexpr size_t kQueriesTogether = 144;  // queries that share an unpacked block of the cache
 inline constexpr size_t kProjectColumns = 32;  // outputs that are activated (and quantised) at a time: a group
 inline constexpr size_t kCounters = 4;

@@ -56,8 +56,10 @@ MatmulArgs matmul_args(const Worker& w, const Projection& p, const Input& input,
 
 size_t tiles_of(const Machine& m, const Projection& p) { return (m.tensor_ref(p.weight).rows + kTileRows - 1) / kTileRows; }
 
+inline constexpr size_t kStreamRows = 16;  // fewer rows than this wait for weights more than they compute
+
 // Tiles at a time: few enough that workers finish together, enough that a single row streams.
-size_t tile_chunk(size_t tiles, size_t rows) { return rows == 1 ? std::clamp<size_t>(tiles / 16, 1, 64) : 1; }
+size_t tile_chunk(size_t tiles, size_t rows) { return rows < kStreamRows ? std::clamp<size_t>(tiles / 16, 1, 64) : 1; }
 
 // The matrices one after another, straight to their buffers.
 void store_tiles(Worker& w, const ProjectStep& step, const Input& input, size_t rows) {
@@ -106,7 +108,7 @@ void finish_columns(Worker& w, const ProjectStep& step, const Input& input, size
   for (size_t result = 0; result < results; ++result) {
     const Projection& p = step.projections[result];
     const size_t outputs = m.tensor_ref(p.weight).rows, groups = (outputs + kProjectColumns - 1) / kProjectColumns;
-    w.share(groups, rows == 1 ? std::clamp<size_t>(groups / 16, 1, 32) : 1, [&](size_t begin, size_t end) {
+    w.share(groups, rows < kStreamRows ? std::clamp<size_t>(groups / 16, 1, 32) : 1, [&](size_t begin, size_t end) {
       for (size_t group = begin; group < end; ++group) {
         for (size_t part = 0; part < (gated ? 2u : 1u); ++part) {
           const Projection& matrix = step.projections[gated ? part : result];
