@@ -16,7 +16,7 @@ build() {  # object, source, flags...
   fi
 }
 objects=""
-for file in base/status base/cpu core/dtype core/packed_weight kernels/cpu/kernels kernels/cpu/scalar kernels/cpu/neon; do
+for file in base/status base/cpu base/thread_pool core/dtype core/packed_weight kernels/cpu/kernels kernels/cpu/probe kernels/cpu/scalar kernels/cpu/neon; do
   object=$(echo "$file" | tr / _).o
   build "$object" "$root/src/$file.cc" $flags -fno-exceptions -fno-rtti
   objects="$objects $out/$object"

@@ -53,6 +53,29 @@ std::vector<float> attend_all(const KernelTable& table, Attend attend, const Sha
   return out;
 }
 
+// The same with each row alone and block by block.
+std::vector<float> attend_alone(const KernelTable& table, Attend attend, Shape shape, AttentionArgs args) {
+  std::vector<float> out;
+  const size_t rows = shape.rows, state = attention_state_floats(shape.value_dim), blocks = (shape.slots + kAttentionBlock - 1) / kAttentionBlock;
+  shape.rows = args.rows = 1;
+  Aligned<float> scratch(attention_scratch_floats(1, shape.heads, shape.key_dim, shape.value_dim));
+  args.scratch = scratch.data();
+  for (size_t row = 0; row < rows; ++row, args.query += args.query_stride, ++args.runs) {
+    std::vector<float> states(blocks * shape.heads * state), values(shape.heads * shape.value_dim);
+    for (size_t i = 0; i < blocks; ++i) {
+      args.slot_begin = i * kAttentionBlock;
+      args.slot_end = std::min(shape.slots, args.slot_begin + kAttentionBlock);
+      args.state = &states[i * shape.heads * state];
+      attend(args);
+    }
+    for (size_t head = 0; head < shape.heads; ++head) {
+      table.attention_join({.state = &states[head * state], .splits = blocks, .split_stride = shape.heads * state, .value_dim = shape.value_dim, .out = &values[head * shape.value_dim]});
+    }
+    out.insert(out.end(), values.begin(), values.end());
+  }
+  return out;
+}
+
 template <class T>
 void check_attention(const KernelTable& table, const KernelTable& reference, Attend attend, Attend expected, void (*convert)(const float*, size_t, T*)) {
   for (const Shape& shape : {Shape{1, 1, 64, 64, 1}, Shape{1, 3, 64, 64, 100}, Shape{1, 9, 20, 12, 130}, Shape{5, 3, 64, 64, 64},
@@ -75,6 +98,7 @@ void check_attention(const KernelTable& table, const KernelTable& reference, Att
           const auto found = attend_all(table, attend, shape, args, splits);
           for (size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(found[i], plain[i], 2e-5f) << i << " in " << splits << " parts";
         }
+        ASSERT_EQ(attend_alone(table, attend, shape, args), attend_all(table, attend, shape, args, 1)) << "rows alone";
       }
     }
   }
