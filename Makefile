@@ -27,7 +27,8 @@ demo: all
 
 # Everything under address and undefined-behaviour sanitizers, but what only takes long there; then in release what depends on the optimiser: kernels, the
 # run side, the command end to end, the Python package, the installed package, the rules of the house.
-test: setup
+test:
+	@scripts/setup.sh --test
 	@scripts/fetch_smollm2.sh cache/models >/dev/null
 	cmake --preset asan $(CACHED) >/dev/null
 	cmake --build build/asan

@@ -8,6 +8,8 @@ packages=(
   libssl-dev openssl libpcre2-dev libutf8proc-dev libedit-dev
   libgtest-dev libgmock-dev python3 python3-dev python3-pip python3-venv python3-numpy pybind11-dev mypy
 )
+# The arm64 kernels are built across and run by an emulator.
+[ "${1:-}" = "--test" ] && [ "$(uname -m)" = x86_64 ] && packages+=(g++-12-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 [ "${1:-}" = "--bench" ] && packages+=(libbenchmark-dev)
 [ "${1:-}" = "--fuzz" ] && packages+=(clang-19 libclang-rt-19-dev)
 

@@ -5,6 +5,8 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:-$root/build/arm64}
 cxx=${ARM64_CXX:-aarch64-linux-gnu-g++-12}
+command -v "$cxx" >/dev/null && command -v qemu-aarch64 >/dev/null || { echo "needs $cxx and qemu-aarch64: scripts/setup.sh --test installs them" >&2; exit 1; }
+command -v ccache >/dev/null && cxx="ccache $cxx"
 gtest=${GTEST_SOURCE:-/usr/src/googletest}
 flags="-std=c++20 -O2 -Wall -Wextra -Wshadow -Werror -fno-math-errno -ffp-contract=off -I$root/src -I$root/include"
 mkdir -p "$out"
