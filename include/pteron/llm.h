@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -109,6 +110,28 @@ struct EngineOptions {
   std::vector<ContractEntry> contracts;    ///< of the application's own, beside those of this build; a second entry for one of them is an error
 };
 
+/// A generation step by step, on the caller's thread: what `Session::generate` does in one call. The session must outlive it, stay where it is, and not be
+/// changed before `finish`.
+class TokenStream {
+ public:
+  TokenStream(TokenStream&&) noexcept;
+  TokenStream& operator=(TokenStream&&) noexcept;
+  ~TokenStream();
+  /// The next token, or text that was held back; nothing once the generation has ended. What it points to is valid until the next call.
+  Result<std::optional<TokenEvent>> next();
+  /// Ends it where it stands (`cancelled`, if it had not ended), and gives all of it: the text is what `next` has given. Called once, last.
+  Result<Generation> finish();
+
+  struct Impl;
+  explicit TokenStream(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Told the tokens done of all; false stops (`cancelled`).
+using Progress = std::function<bool(size_t done, size_t total)>;
+
 /// A cache of a session, in place: valid while the session lives, contents as of its last call.
 struct CacheTensor {
   bool key = false;      ///< else value
@@ -132,10 +155,13 @@ class Session {
   /// The token that was sampled and not fed yet, if any.
   std::optional<TokenId> pending() const;
 
-  /// Commits `tokens`; the logits of the last one. Refused before any work when they do not fit (`out_of_capacity`, both numbers).
-  Result<LogitsView> append(std::span<const TokenId> tokens);
+  /// Commits `tokens`; the logits of the last one. Refused before any work when they do not fit (`out_of_capacity`, both numbers). `progress` is asked
+  /// before each call of the program; when it stops, `position` says how many tokens were committed.
+  Result<LogitsView> append(std::span<const TokenId> tokens, const Progress& progress = {});
   /// Continues from the last logits; the last sampled token stays pending. Stop strings need the program to carry a tokenizer.
   Result<Generation> generate(const GenerateOptions& options, const OnToken& on_token = {});
+  /// `generate` step by step.
+  Result<TokenStream> stream(GenerateOptions options);
   /// `append`, and `row(i, logits)` for each token.
   Status append_rows(std::span<const TokenId> tokens, const std::function<Status(size_t, LogitsView)>& row);
 
@@ -202,7 +228,7 @@ class Engine {
   Result<Session> new_session() const;
 
   /// Scores a text in windows, each on a reset session, as docs/cli.md describes. `progress` returns false to stop (`cancelled`).
-  Result<Perplexity> perplexity(std::span<const TokenId> ids, const PerplexityOptions& options = {}, const std::function<bool(size_t done, size_t total)>& progress = {}) const;
+  Result<Perplexity> perplexity(std::span<const TokenId> ids, const PerplexityOptions& options = {}, const Progress& progress = {}) const;
 
   /// What all sessions' steps cost since load or `clear_profile`, most time first within a method; empty unless the option `profile` was set.
   std::vector<StepProfile> profile() const;

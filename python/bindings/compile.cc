@@ -9,7 +9,7 @@
 namespace pteron::python {
 namespace {
 
-// The one of several named values that an option asks for; raises ValueError with all names where it is none of them.
+// The one of several named values that an option asks for; an error names them all where it is none of them.
 template <class T>
 std::optional<T> named(const py::dict& given, const char* key, std::initializer_list<std::pair<const char*, T>> values) {
   const auto name = option<std::string>(given, key);
@@ -17,9 +17,9 @@ std::optional<T> named(const py::dict& given, const char* key, std::initializer_
   std::string known;
   for (const auto& [text, value] : values) {
     if (*name == text) return value;
-    known += (known.empty() ? "'" : ", '") + std::string(text) + "'";
+    known += (known.empty() ? "one of " : ", ") + std::string(text);
   }
-  throw py::value_error(std::string(key) + " must be one of " + known + ", not '" + *name + "'");
+  refuse(key, known, *name);
 }
 
 std::optional<ScalarType> float_type(const py::dict& given, const char* key) {
@@ -29,31 +29,6 @@ std::optional<ScalarType> float_type(const py::dict& given, const char* key) {
 std::optional<Quantization> quantization(const py::dict& given, const char* key) {
   return named<Quantization>(given, key, {{"keep", Quantization::keep}, {"none", Quantization::none}, {"int8", Quantization::int8}, {"int4", Quantization::int4}});
 }
-
-// Tells Python how far an export is. An exception (Ctrl-C among them) ends the export and is raised behind it: frames without unwinding lie between.
-class Progress {
- public:
-  explicit Progress(py::object callback) : callback_(std::move(callback)) {}
-  // False once something was raised.
-  bool tell(std::string_view stage, uint64_t done, uint64_t total) {
-    const py::gil_scoped_acquire held;
-    try {
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      if (!callback_.is_none()) callback_(std::string(stage), done, total);
-      return true;
-    } catch (py::error_already_set& error) {
-      raised_.emplace(std::move(error));
-      return false;
-    }
-  }
-  void raise() {
-    if (raised_) throw std::move(*raised_);
-  }
-
- private:
-  py::object callback_;
-  std::optional<py::error_already_set> raised_;
-};
 
 ExportRequest export_request(const std::string& source, const std::string& output, const py::dict& given) {
   ExportRequest to;
@@ -85,13 +60,14 @@ std::string export_to(const std::string& source, const std::string& output, cons
     key.emplace(unwrap(PrivateKey::from_file(*path, ask)));
     request.key = &*key;
   }
-  Progress progress(option<py::object>(given, "progress").value_or(py::none()));
-  request.progress = [&progress](std::string_view stage, uint64_t done, uint64_t total) { return progress.tell(stage, done, total); };
-  Result<ExportReport> made = [&] {
-    const py::gil_scoped_release released;
-    return export_program(request);
-  }();
-  progress.raise();
+  const auto progress = option<py::object>(given, "progress");
+  Interrupts interrupts;
+  request.progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
+    if (!progress) return interrupts.none();
+    return interrupts.none_from([&] { (*progress)(std::string(stage), done, total); });
+  };
+  Result<ExportReport> made = unlocked([&] { return export_program(request); });
+  interrupts.raise();
   return unwrap(std::move(made)).json;
 }
 

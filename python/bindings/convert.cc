@@ -13,6 +13,19 @@ void check(const Status& status) {
   throw py::error_already_set();
 }
 
+void refuse(const std::string& argument, std::string expected, std::string found) {
+  check(Status::error(Code::invalid_argument, "an argument cannot be used", {.file = {}, .field = argument, .expected = std::move(expected), .found = std::move(found)}));
+  throw py::value_error(argument);  // not reached: an error is raised
+}
+
+std::vector<TokenId> token_ids(const std::vector<int64_t>& ids) {
+  std::vector<TokenId> out(ids.begin(), ids.end());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (out[i] != ids[i]) refuse("tokens[" + std::to_string(i) + "]", "an id of the vocabulary", std::to_string(ids[i]));
+  }
+  return out;
+}
+
 ScalarType dtype_of(const py::dtype& dtype) {
   const char kind = dtype.kind();
   const auto size = dtype.itemsize();
@@ -80,14 +93,14 @@ py::array array_over(const MutableTensorView& tensor, py::handle owner) {
   return py::array(numpy_dtype(tensor.dtype), shape, {}, tensor.data, owner);
 }
 
-Policy make_policy(const std::vector<std::string>& trust, bool require_signed, bool allow_expired, uint64_t minimum_counter, const std::string& load) {
+Policy make_policy(const std::vector<std::string>& trust, bool require_signed, bool allow_expired, int64_t minimum_counter, const std::string& load) {
   Policy result;
   for (const std::string& path : trust) result.keys.push_back(unwrap(PublicKey::from_file(path)));
-  if (load != "mmap" && load != "copy") throw py::value_error("load must be 'mmap' or 'copy'");
+  if (load != "mmap" && load != "copy") refuse("load", "mmap or copy", load);
   result.policy.trusted = result.keys;
   result.policy.require_signed = require_signed;
   result.policy.allow_expired = allow_expired;
-  result.policy.minimum_counter = minimum_counter;
+  result.policy.minimum_counter = count_of("minimum_counter", minimum_counter);
   result.policy.mode = load == "copy" ? LoadMode::copy : LoadMode::map;
   return result;
 }

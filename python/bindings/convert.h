@@ -6,10 +6,15 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "pteron/generation.h"
 #include "pteron/manifest.h"
 #include "pteron/status.h"
 #include "pteron/tensor.h"
@@ -27,15 +32,31 @@ T unwrap(Result<T> result) {
   return std::move(result).value();
 }
 
-// An option's value; raises TypeError with the option's name where it has another type.
+// Raises pteron.Error for a value that an argument cannot have.
+[[noreturn]] void refuse(const std::string& argument, std::string expected, std::string found);
+
+// An argument's value. Raises TypeError with its name where it has another type, pteron.Error for a number out of range.
 template <class T>
-T cast_option(const py::handle& value, const char* name) {
+T cast_option(const py::handle& value, const std::string& name) {
   try {
     return value.cast<T>();
   } catch (const py::cast_error&) {
-    throw py::type_error(std::string(name) + " cannot be " + py::repr(value).cast<std::string>());
+    const auto text = py::repr(value).cast<std::string>();
+    if (std::is_integral_v<T> && py::isinstance<py::int_>(value)) {
+      refuse(name, std::to_string(std::numeric_limits<T>::min()) + " to " + std::to_string(std::numeric_limits<T>::max()), text);
+    }
+    throw py::type_error(name + " cannot be " + text);
   }
 }
+
+// A count, which Python may give as a negative number.
+inline size_t count_of(const char* name, int64_t value) {
+  if (value < 0) refuse(name, "0 or more", std::to_string(value));
+  return static_cast<size_t>(value);
+}
+
+// Token ids as C++ has them.
+std::vector<TokenId> token_ids(const std::vector<int64_t>& ids);
 
 // Reads keyword options into their places, name after place; what is left out or None leaves a place as it is.
 inline void read_options(const py::dict&) {}
@@ -51,6 +72,59 @@ std::optional<T> option(const py::dict& options, const char* name) {
   if (options.contains(name) && !options[name].is_none()) value = cast_option<T>(options[name], name);
   return value;
 }
+
+// Lets other Python threads run while C++ computes. As py::gil_scoped_release, but a thread that Python ends when it wants the GIL back (a daemon thread,
+// while the interpreter goes away) is unwound, not terminated.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  ~Unlocked() noexcept(false) { PyEval_RestoreThread(state_); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// What `work` gives, which computes without the GIL.
+template <class Work>
+auto unlocked(Work work) {
+  const Unlocked released;
+  return work();
+}
+
+// What Python has raised while C++ computed without the GIL, Ctrl-C among it. It is kept, ends the work, and is raised behind it: frames without unwinding lie between.
+class Interrupts {
+ public:
+  // False once something was raised: by a signal handler, which is asked for at most 20 times a second, ...
+  bool none() {
+    const auto now = std::chrono::steady_clock::now();
+    if (raised_ || now - asked_ < std::chrono::milliseconds(50)) return !raised_;
+    asked_ = now;
+    return none_from([] {});
+  }
+  // ... or by `work`, which needs the GIL.
+  template <class Work>
+  bool none_from(Work work) {
+    if (raised_) return false;
+    const py::gil_scoped_acquire held;
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      work();
+    } catch (py::error_already_set& error) {
+      raised_.emplace(std::move(error));
+    }
+    return !raised_;
+  }
+  // Raises what was raised. Needs the GIL.
+  void raise() {
+    if (raised_) throw std::move(*raised_);
+  }
+
+ private:
+  std::optional<py::error_already_set> raised_;
+  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+};
 
 // The element type of a numpy dtype; raises TypeError for one that has none.
 ScalarType dtype_of(const py::dtype& dtype);
@@ -69,10 +143,15 @@ struct Policy {
   std::vector<PublicKey> keys;
   LoadPolicy policy;
 };
-Policy make_policy(const std::vector<std::string>& trust, bool require_signed, bool allow_expired, uint64_t minimum_counter, const std::string& load);
+Policy make_policy(const std::vector<std::string>& trust, bool require_signed, bool allow_expired, int64_t minimum_counter, const std::string& load);
+
+// The sampling chain's parameters among keyword options.
+void read_sampler(const py::dict& given, SamplerParams& to);
 
 void bind_program(py::module_& module);
 void bind_compile(py::module_& module);
-void bind_llm(py::module_& module);
+void bind_text(py::module_& module);
+void bind_session(py::module_& module);
+void bind_engine(py::module_& module);
 
 }  // namespace pteron::python

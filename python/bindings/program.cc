@@ -40,6 +40,7 @@ class PyMethod {
   void set_input(size_t index, const py::object& value) {
     if (index >= inputs_.size()) throw py::index_error("the method has " + std::to_string(inputs_.size()) + " inputs");
     const SlotInfo& slot = info().inputs[index];
+    const std::string name = "inputs[" + std::to_string(index) + "]";
     switch (slot.kind) {
       case ValueKind::tensor: {
         const py::array array = packed(value);
@@ -50,21 +51,16 @@ class PyMethod {
         inputs_[index] = array;  // used in place: stays alive until replaced
         return;
       }
-      case ValueKind::number_int: check(method_.set_input(index, value.cast<int64_t>())); return;
-      case ValueKind::number_double: check(method_.set_input(index, value.cast<double>())); return;
-      case ValueKind::boolean: check(method_.set_input(index, value.cast<bool>())); return;
-      case ValueKind::string: check(method_.set_input(index, std::string_view(value.cast<std::string>()))); return;
+      case ValueKind::number_int: check(method_.set_input(index, cast_option<int64_t>(value, name))); return;
+      case ValueKind::number_double: check(method_.set_input(index, cast_option<double>(value, name))); return;
+      case ValueKind::boolean: check(method_.set_input(index, cast_option<bool>(value, name))); return;
+      case ValueKind::string: check(method_.set_input(index, std::string_view(cast_option<std::string>(value, name)))); return;
       default: check(method_.set_input_none(index));
     }
   }
 
   void execute() {
-    Status status;
-    {
-      const py::gil_scoped_release released;
-      status = method_.execute();
-    }
-    check(status);
+    check(unlocked([&] { return method_.execute(); }));
   }
 
   py::object output(size_t index) const {
@@ -117,19 +113,13 @@ py::dict method_dict(const MethodInfo& info) {
 void bind_program(py::module_& module) {
   module.attr("version") = PTERON_VERSION;
   const auto checked = [](bool whole) {
-    return [whole](const std::string& path, const std::vector<std::string>& trust, bool require_signed, bool allow_expired, uint64_t minimum_counter, const std::vector<std::string>& data) {
+    return [whole](const std::string& path, const std::vector<std::string>& trust, bool require_signed, bool allow_expired, int64_t minimum_counter, const std::vector<std::string>& data) {
       const Policy policy = make_policy(trust, require_signed, allow_expired, minimum_counter, "mmap");
-      Result<Trust> result = [&] {
-        const py::gil_scoped_release released;
-        return whole ? verify_manifest(path, policy.policy, data) : pteron::check(path, policy.policy, data);
-      }();
+      Result<Trust> result = unlocked([&] { return whole ? verify_manifest(path, policy.policy, data) : pteron::check(path, policy.policy, data); });
       const Trust found = unwrap(std::move(result));
       check(found.verdict);
       if (whole) {
-        const Status structure = [&] {
-          const py::gil_scoped_release released;
-          return Program::open(path, policy.policy, data).status();
-        }();
+        const Status structure = unlocked([&] { return Program::open(path, policy.policy, data).status(); });
         check(structure);
       }
       return trust_dict(found);
@@ -147,13 +137,10 @@ void bind_program(py::module_& module) {
       .def("reset", &PyMethod::reset);
 
   py::class_<Program>(module, "Program")
-      .def(py::init([](const std::string& path, const std::vector<std::string>& trust, bool require_signed, bool allow_expired, uint64_t minimum_counter, const std::string& load,
+      .def(py::init([](const std::string& path, const std::vector<std::string>& trust, bool require_signed, bool allow_expired, int64_t minimum_counter, const std::string& load,
                        const std::vector<std::string>& data) {
         const Policy policy = make_policy(trust, require_signed, allow_expired, minimum_counter, load);
-        Result<Program> program = [&] {
-          const py::gil_scoped_release released;
-          return Program::open(path, policy.policy, data);
-        }();
+        Result<Program> program = unlocked([&] { return Program::open(path, policy.policy, data); });
         return unwrap(std::move(program));
       }))
       .def("trust", [](const Program& self) { return trust_dict(self.trust()); })
@@ -170,13 +157,10 @@ void bind_program(py::module_& module) {
              const auto bytes = unwrap(self.named_data(key));
              return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
            })
-      .def("load", [](const Program& self, const std::string& name, size_t threads) {
+      .def("load", [](const Program& self, const std::string& name, int64_t threads) {
         MethodOptions options;
-        options.threads = threads;
-        Result<Method> method = [&] {
-          const py::gil_scoped_release released;
-          return self.load(name, options);
-        }();
+        options.threads = count_of("threads", threads);
+        Result<Method> method = unlocked([&] { return self.load(name, options); });
         return std::make_unique<PyMethod>(unwrap(std::move(method)));
       });
 }

@@ -5,6 +5,7 @@
     logits = r.decode(int(logits.argmax()))
     r.reset()
 """
+from operator import index
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from .errors import Error
@@ -51,11 +52,11 @@ class Runner:
 
     def prefill(self, ids: Sequence[int]) -> "np.ndarray[Any, Any]":
         """Commits tokens in chunks, the tail in decode; logits of the last, float32 [V]."""
-        return self._session.append([int(i) for i in ids])
+        return self._session.append([index(token) for token in ids])
 
     def decode(self, token: int) -> "np.ndarray[Any, Any]":
         """Commits one token; its logits, float32 [V]."""
-        return self._session.append([int(token)])
+        return self._session.append([token])
 
     def rewind(self, position: int) -> None:
         self._session.rewind(position)

@@ -1,14 +1,12 @@
 """Language models: text in, text out."""
 import json
 import os
-import queue
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from operator import index
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _pteron
-from .errors import Error
 from .generation import Generation
 from .options import GENERATE, GenerateOptions, sampling_values
-from .streaming import Delivery, Worker
 from .text import ChatTemplate, Tokenizer
 from .trust import Path, paths
 
@@ -57,99 +55,43 @@ class Session:
 
         A conversation is the whole conversation: what the session holds of it already is not computed again.
         """
-        given = _checked("complete", options)
-        self._feeder(prompt)()
-        self.last = Generation(**self._inner.generate(given, None))
-        return self.last
+        self.last = made = Generation(**self._inner.complete(*self._read(prompt), _checked("complete", options)))
+        return made
 
     def generate(self, prompt: Optional[Prompt] = None, **options: "Unpack[GenerateOptions]") -> Iterator[str]:
         """As `complete`, but streams the text piece by piece. Leaving the loop ends the generation; afterwards `last` has the rest."""
-        return self._stream(self._feeder(prompt), _checked("generate", options))
+        return self._pieces(self._inner.stream(*self._read(prompt), _checked("generate", options)))
 
     def agenerate(self, prompt: Optional[Prompt] = None, **options: "Unpack[GenerateOptions]") -> AsyncIterator[str]:
         """`generate` for asyncio: the event loop goes on while the model computes."""
-        return self._astream(self._feeder(prompt), _checked("agenerate", options))
+        return self._apieces(self._inner.stream(*self._read(prompt), _checked("agenerate", options)))
 
-    def _feeder(self, prompt: Optional[Prompt]) -> Callable[[], None]:
-        """What brings the prompt into the session."""
-        if prompt is None:
-            return lambda: None
-        ids = self._llm.encode(prompt)
-        return (lambda: self._become(ids)) if is_conversation(prompt) else (lambda: self._follow(ids))
+    def _read(self, prompt: Optional[Prompt]) -> Tuple[Optional[List[int]], bool]:
+        """A prompt's ids, and whether they are all that the session is to hold."""
+        return (None, False) if prompt is None else (self._llm.encode(prompt), is_conversation(prompt))
 
-    def _follow(self, ids: List[int]) -> None:
-        """Appends tokens behind the sampled one that was not fed yet."""
-        pending = self._inner.pending
-        self._inner.append(ids if pending is None else [pending, *ids])
-
-    def _become(self, ids: List[int]) -> None:
-        """Makes `ids` what the session holds; the part that it holds already is kept where the caches can go back to it."""
-        held = self._inner.tokens
-        same = 0
-        while same < min(len(held), len(ids) - 1) and held[same] == ids[same]:
-            same += 1
+    def _pieces(self, stream: "_pteron.Stream") -> Iterator[str]:
         try:
-            self._inner.rewind(same)
-        except Error as error:
-            if error.code != "unsupported":
-                raise
-            self._inner.reset()  # a sliding window has forgotten what came before
-            same = 0
-        self._inner.append(ids[same:])
-
-    def _worker(self, feed: Callable[[], None], given: Dict[str, Any], deliver: Callable[[Delivery], object]) -> Worker:
-        return Worker(feed, lambda listener: Generation(**self._inner.generate(given, listener)), self._inner.cancel, deliver)
-
-    def _stream(self, feed: Callable[[], None], given: Dict[str, Any]) -> Iterator[str]:
-        pieces: "queue.SimpleQueue[Delivery]" = queue.SimpleQueue()
-        worker = self._worker(feed, given, pieces.put)
-        piece: Delivery = ""
-        try:
-            while True:
-                worker.more()
-                piece = pieces.get()
-                if not isinstance(piece, str):
-                    break
+            while (piece := stream.next()) is not None:
                 yield piece
         finally:
-            left = isinstance(piece, str)
-            worker.stop()
-            while isinstance(piece, str):
-                piece = pieces.get()
-            worker.join()
-            self._end(piece, raising=not left)
+            self._end(stream)
 
-    async def _astream(self, feed: Callable[[], None], given: Dict[str, Any]) -> AsyncIterator[str]:
+    async def _apieces(self, stream: "_pteron.Stream") -> AsyncIterator[str]:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        pieces: "asyncio.Queue[Delivery]" = asyncio.Queue()
-        worker = self._worker(feed, given, lambda delivery: loop.call_soon_threadsafe(pieces.put_nowait, delivery))
-        piece: Delivery = ""
         try:
-            while True:
-                worker.more()
-                piece = await pieces.get()
-                if not isinstance(piece, str):
-                    break
+            while (piece := await loop.run_in_executor(None, stream.next)) is not None:
                 yield piece
         finally:
-            left = isinstance(piece, str)
-            worker.stop()
-            try:
-                while isinstance(piece, str):
-                    piece = await pieces.get()
-            except asyncio.CancelledError:
-                worker.join()  # one token at most: the session must be free when this is over
-                raise
-            self._end(piece, raising=not left)
+            stream.stop()  # a thread may be at it; it takes one token at most until the session is free
+            self._end(stream)
 
-    def _end(self, delivery: Union[Generation, BaseException], raising: bool) -> None:
-        """Keeps the result; an exception is raised, unless the loop was left and wants no more."""
-        if isinstance(delivery, Generation):
-            self.last = delivery
-        elif raising:
-            raise delivery
+    def _end(self, stream: "_pteron.Stream") -> None:
+        made = stream.finish()
+        if made is not None:
+            self.last = Generation(**made)
 
     def rewind(self, position: int) -> None:
         self._inner.rewind(position)
@@ -221,7 +163,7 @@ class LLM:
             return self._inner.encode_chat(json.dumps(prompt), True)
         if is_conversation(prompt):
             return self._inner.encode_chat(json.dumps({"messages": list(prompt)}), True)
-        return [int(item) for item in prompt]  # type: ignore[arg-type]
+        return [index(item) for item in prompt]  # type: ignore[arg-type]
 
     def perplexity(self, text: Union[str, Sequence[int]], *, ctx: int = 512, stride: int = 512) -> float:
         """exp of the mean negative log-likelihood in nats, in windows as `pteron perplexity` takes them."""
@@ -231,7 +173,7 @@ class LLM:
             if self.tokenizer is None:
                 raise ValueError("the program carries no tokenizer: give token ids")
             text = self.tokenizer.encode(text)
-        tokens, total = self._inner.perplexity(list(text), ctx, stride)
+        tokens, total = self._inner.perplexity([index(token) for token in text], ctx, stride)
         return math.exp(total / tokens)
 
     @property

@@ -19,6 +19,8 @@ def as_array(value: Any, dtype: Optional[str] = None) -> "np.ndarray[Any, Any]":
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
+    if value is None:
+        raise TypeError("a tensor is needed, not None")
     return np.asarray(value, "uint16" if dtype == "bfloat16" else dtype)
 
 

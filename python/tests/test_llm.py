@@ -110,11 +110,14 @@ class ExportTest(fixtures.Test):
     def test_errors(self):
         self.fails("not_found", pteron.export, "nowhere", self.folder / "m.pte")
         self.assertFalse((self.folder / "m.pte").exists())
-        for options in ({"quant": "int3"}, {"dtype": "int8"}, {"mask_form": "square"}):
-            with self.assertRaises(ValueError):
+        for name, value in {"quant": "int3", "dtype": "int8", "mask_form": "square", "context_length": -1, "threads": -1, "prefill_rows": -5}.items():
+            with self.subTest(name):
+                error = self.fails("invalid_argument", pteron.export, fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", **{name: value})
+                self.assertEqual((error.field, error.found), (name, str(value)))
+                self.assertTrue(error.expected)
+        for options in ({"quantisation": "int8"}, {"context_length": "long"}, {"quant": 8}):
+            with self.subTest(options), self.assertRaises(TypeError):
                 pteron.export(fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", **options)
-        with self.assertRaises(TypeError):
-            pteron.export(fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", quantisation="int8")
         error = self.fails("invalid_argument", pteron.export, fixtures.DATA / "arch" / "llama_gqa", self.folder / "m.pte", backend="nonesuch")
         self.assertEqual(error.found, "nonesuch")
 
@@ -202,6 +205,16 @@ class SessionTest(fixtures.Test):
         self.fails("invalid_argument", session.complete)
         self.fails("invalid_argument", session.append, [256])
         self.fails("invalid_argument", session.append, [])
+        self.assertEqual(self.fails("invalid_argument", session.append, [1, 2**40]).field, "tokens[1]")
+        for call, field in ((lambda: session.rewind(-1), "position"), (lambda: session.evict(-1, 2), "start"), (lambda: session.can_append(-1), "count"),
+                            (lambda: session.complete(PROMPT, max_tokens=-1), "max_tokens"), (lambda: session.complete(PROMPT, seed=-1), "seed"),
+                            (lambda: pteron.LLM(fixtures.model(), threads=-1), "threads"), (lambda: pteron.LLM(fixtures.model(), load="slowly"), "load"),
+                            (lambda: pteron.LLM(fixtures.model(), minimum_counter=-1), "minimum_counter")):
+            with self.subTest(field):
+                self.assertEqual(self.fails("invalid_argument", call).field, field)
+        for prompt in ([1.5], [[1, 2]], np.zeros((1, 2), np.int64), ["a"], 5):
+            with self.subTest(prompt), self.assertRaises(TypeError):
+                session.append(prompt)
         self.assertEqual(session.position, 0)
 
     def test_caches_are_the_memory_itself(self):
@@ -298,6 +311,24 @@ class RunnerTest(fixtures.Test):
         self.assertEqual((runner.capacity, runner.rows), (256, fixtures.llm().prefill_rows))
         self.assertTrue(runner.can_append(256))
         self.assertEqual(len(runner.caches()), 4)
+
+    def test_misuse(self):
+        runner = pteron.hf_static.Runner(fixtures.model(), threads=1)
+        for ids in ("text", [[1, 2]], [0.5], np.zeros((1, 3), np.float32)):
+            with self.subTest(ids), self.assertRaises(TypeError):
+                runner.prefill(ids)
+        with self.assertRaises(TypeError):
+            runner.decode([1])
+        self.fails("invalid_argument", runner.decode, 256)
+        self.fails("invalid_argument", runner.decode, -1)
+        self.fails("invalid_argument", runner.prefill, [])
+        self.fails("invalid_argument", runner.rewind, 1)
+        self.fails("out_of_capacity", runner.prefill, [1] * 257)
+        self.assertEqual(runner.position, 0)
+        self.assertEqual(runner.decode(3).shape, (256,))
+        caches = runner.caches()
+        del runner
+        self.assertTrue(caches["key", 0].any())
 
     def test_other_versions(self):
         error = self.fails("unsupported", pteron.hf_static.Runner, fixtures.model(), version=2)

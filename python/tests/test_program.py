@@ -152,8 +152,10 @@ class MethodTest(fixtures.Test):
             method()
         with self.assertRaises(IndexError):
             method.set_input(1, np.zeros(3, np.float32))
-        with self.assertRaises(TypeError):
-            method(np.array(["a", "b", "c"]))
+        for value in (np.array(["a", "b", "c"]), None, [object()] * 3):
+            with self.subTest(value), self.assertRaises(TypeError):
+                method(value)
+        self.assertEqual(self.fails("invalid_argument", program("asm.constants_inline").method, threads=-1).field, "threads")
 
     def test_threads_share_a_method(self):
         method = program("mlp.dynamic_unplanned_io").method(threads=1)

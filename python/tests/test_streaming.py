@@ -1,5 +1,6 @@
 """Streams, asyncio, threads, cancelling."""
 import asyncio
+import signal
 import subprocess
 import sys
 import threading
@@ -60,7 +61,21 @@ class StreamTest(fixtures.Test):
         next(stream)
         stream.close()
         self.assertEqual(session.last.finish_reason, "cancelled")
+        self.assertEqual(len(session.complete(**OPTIONS).tokens), 24)
 
+    def test_a_stream_that_nobody_holds_any_more(self):
+        session = fixtures.llm().session()
+        stream = session.generate(PROMPT, **OPTIONS)
+        next(stream)
+        self.fails("invalid_argument", session.reset)
+        self.fails("invalid_argument", next, session.generate(**OPTIONS))
+        del stream
+        session.reset()
+
+    def test_two_streams_of_two_sessions_in_turns(self):
+        expected = fixtures.llm().complete(PROMPT, **OPTIONS).text
+        pieces = zip(*[fixtures.llm().session().generate(PROMPT, **OPTIONS) for _ in range(2)])
+        self.assertEqual(["".join(text) for text in zip(*pieces)], [expected] * 2)
 
     def test_the_interpreter_can_leave_in_the_middle(self):
         begin = "import pteron, sys, threading; stream = pteron.LLM(sys.argv[1]).session().generate('the cat', max_tokens=200, ignore_eos=True); begun = threading.Event()\n"
@@ -158,6 +173,27 @@ class ThreadTest(fixtures.Test):
             thread.join()
         self.assertEqual(errors, [])
 
+    def test_a_prompt_and_its_answer_are_one_turn(self):
+        once = fixtures.llm().session()
+        for _ in range(4):
+            once.complete([1, 2, 3], max_tokens=5, temperature=0, ignore_eos=True)
+        session = fixtures.llm().session()
+        threads = [threading.Thread(target=session.complete, args=([1, 2, 3],), kwargs={**OPTIONS, "max_tokens": 5}) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(session.tokens, once.tokens)
+
+    def test_looking_does_not_wait_for_the_end(self):
+        session = fixtures.llm().session()
+        seen = set()
+        thread = threading.Thread(target=lambda: [(session.complete(PROMPT, **{**OPTIONS, "max_tokens": 200}), session.reset()) for _ in range(5)])
+        thread.start()
+        while thread.is_alive():
+            seen.add(session.position)
+        self.assertGreater(len(seen), 5)
+
     def test_cancel_from_another_thread(self):
         session = fixtures.llm().session()
         pieces = []
@@ -189,3 +225,46 @@ class ThreadTest(fixtures.Test):
             longest, last = max(longest, now - last), now
         thread.join()
         self.assertLess(longest, 2.0)
+
+
+class InterruptTest(fixtures.Test):
+    def alarm(self, handler):
+        before = signal.signal(signal.SIGALRM, handler)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+
+    def test_what_a_handler_raises_ends_the_work(self):
+        def leave(number, frame):
+            raise KeyboardInterrupt
+
+        llm = fixtures.llm()
+        for work in (lambda s: s.append_rows([1] * 200), lambda s: s.append([1] * 200), lambda s: s.complete([1, 2], **{**OPTIONS, "max_tokens": 200}),
+                     lambda s: list(s.generate([1, 2], **{**OPTIONS, "max_tokens": 200}))):
+            session = llm.session()
+            self.alarm(leave)
+            with self.assertRaises(KeyboardInterrupt):
+                for _ in range(100000):
+                    work(session)
+                    session.reset()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            session.reset()
+            self.assertEqual(len(session.complete([1, 2], **OPTIONS).tokens), 24)
+
+    def test_a_handler_may_look_but_not_change(self):
+        session = fixtures.llm().session()
+        found = []
+
+        def look(number, frame):
+            found.append(session.position)
+            try:
+                session.rewind(0)
+            except pteron.Error as error:
+                found.append(error.field)
+
+        self.alarm(look)
+        until = time.monotonic() + 30
+        while "session" not in found and time.monotonic() < until:
+            session.complete([1, 2], **{**OPTIONS, "max_tokens": 250})
+            session.reset()
+        self.assertIn("session", found)

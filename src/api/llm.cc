@@ -60,6 +60,17 @@ struct Session::Impl {
   const text::Tokenizer* tokenizer() const { return engine->engine->tokenizer(); }
 };
 
+struct TokenStream::Impl {
+  llm::TokenStream stream;
+};
+
+TokenStream::TokenStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TokenStream::TokenStream(TokenStream&&) noexcept = default;
+TokenStream& TokenStream::operator=(TokenStream&&) noexcept = default;
+TokenStream::~TokenStream() = default;
+Result<std::optional<TokenEvent>> TokenStream::next() { return impl_->stream.next(); }
+Result<Generation> TokenStream::finish() { return impl_->stream.finish(); }
+
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -70,9 +81,13 @@ size_t Session::capacity() const { return impl_->session.capacity(); }
 bool Session::can_append(size_t tokens) const { return impl_->session.can_append(tokens); }
 std::span<const TokenId> Session::tokens() const { return impl_->session.tokens(); }
 std::optional<TokenId> Session::pending() const { return impl_->session.pending(); }
-Result<LogitsView> Session::append(std::span<const TokenId> tokens) { return impl_->session.append(tokens); }
+Result<LogitsView> Session::append(std::span<const TokenId> tokens, const Progress& progress) { return impl_->session.append(tokens, progress); }
 Result<Generation> Session::generate(const GenerateOptions& options, const OnToken& on_token) {
   return llm::generate(impl_->session, impl_->tokenizer(), options, on_token);
+}
+Result<TokenStream> Session::stream(GenerateOptions options) {
+  PTERON_ASSIGN(llm::TokenStream stream, llm::TokenStream::create(impl_->session, impl_->tokenizer(), std::move(options)));
+  return TokenStream(std::make_unique<TokenStream::Impl>(TokenStream::Impl{std::move(stream)}));
 }
 Status Session::append_rows(std::span<const TokenId> tokens, const std::function<Status(size_t, LogitsView)>& row) {
   return impl_->session.append_rows(tokens, row);
@@ -194,7 +209,7 @@ Result<Session> Engine::new_session() const {
   return Session(std::make_unique<Session::Impl>(Session::Impl{impl_, std::move(session)}));
 }
 
-Result<Perplexity> Engine::perplexity(std::span<const TokenId> ids, const PerplexityOptions& options, const std::function<bool(size_t, size_t)>& progress) const {
+Result<Perplexity> Engine::perplexity(std::span<const TokenId> ids, const PerplexityOptions& options, const Progress& progress) const {
   PTERON_ASSIGN(llm::Session session, impl_->engine->new_session());
   llm::PerplexityOptions windows;
   windows.ctx = options.window;

@@ -271,6 +271,44 @@ TEST_F(EngineApi, GenerationEndsWhereItIsTold) {
   EXPECT_FALSE(session().generate(options).ok());  // no tokenizer to find a text with
 }
 
+TEST_F(EngineApi, AStreamGivesTheSameTokensStepByStep) {
+  const std::vector<TokenId> prompt = {5, 6, 7};
+  GenerateOptions options = engine_->default_generation();
+  options.eos_tokens.clear();
+  options.max_tokens = 4;
+  Session whole = session(), steps = session();
+  ASSERT_TRUE(whole.append(prompt).ok());
+  ASSERT_TRUE(steps.append(prompt).ok());
+  const Result<Generation> expected = whole.generate(options);
+  ASSERT_TRUE(expected.ok());
+  Result<TokenStream> stream = steps.stream(options);
+  ASSERT_TRUE(stream.ok());
+  for (const TokenId token : expected->tokens) {
+    const auto event = stream->next();
+    ASSERT_TRUE(event.ok() && event->has_value());
+    EXPECT_EQ((*event)->token, token);
+  }
+  EXPECT_FALSE(stream->next()->has_value());
+  EXPECT_EQ(stream->finish()->tokens, expected->tokens);
+  options.stop_strings = {"x"};
+  EXPECT_FALSE(steps.stream(options).ok());
+}
+
+TEST_F(EngineApi, AppendCanBeStoppedBetweenCalls) {
+  Session s = session();
+  const std::vector<TokenId> prompt(20, 5);  // in calls of 8 rows
+  std::vector<size_t> told;
+  const Status status = s.append(prompt, [&](size_t done, size_t total) {
+    EXPECT_EQ(total, 20u);
+    told.push_back(done);
+    return told.size() < 3;
+  }).status();
+  EXPECT_EQ(status.code(), Code::cancelled);
+  EXPECT_EQ(told, (std::vector<size_t>{0, 8, 16}));
+  EXPECT_EQ(s.position(), 16u);
+  EXPECT_TRUE(s.append(std::span(prompt).subspan(16)).ok());
+}
+
 TEST_F(EngineApi, SamplerOfItsOwn) {
   SamplerParams params;
   params.temperature = -1;

@@ -60,14 +60,15 @@ Status add_tokenizer(const CompileRequest& request, const importer::Checkpoint& 
   return {};
 }
 
-Status add_model_card(const CompileRequest& request, const importer::Checkpoint& checkpoint, const nlohmann::ordered_json& options, std::vector<emit::NamedBytes>& out) {
+Status add_model_card(const CompileRequest& request, const importer::Checkpoint& checkpoint, const nlohmann::ordered_json& options, const importer::DigestProgress& progress,
+                      std::vector<emit::NamedBytes>& out) {
   nlohmann::ordered_json card;
   card["name"] = checkpoint.name;
   const Json architectures = checkpoint.config.value("architectures", Json::array());
   card["architecture"] = architectures.is_array() && !architectures.empty() ? nlohmann::ordered_json(architectures[0]) : nlohmann::ordered_json();
   if (!checkpoint.licence.empty()) card["licence"] = checkpoint.licence;
   card["sources"] = nlohmann::ordered_json::array();
-  PTERON_ASSIGN(const auto digests, importer::source_digests(checkpoint, request.threads));
+  PTERON_ASSIGN(const auto digests, importer::source_digests(checkpoint, request.threads, progress));
   for (const auto& digest : digests) card["sources"].push_back({{"file", digest.name}, {"sha256", digest.sha256}});
   card["exporter"] = {{"name", "pteron"}, {"version", PTERON_VERSION}};
   card["options"] = options;
@@ -101,7 +102,8 @@ Result<Json> generation_config(const CompileRequest& request, const importer::Ch
 }
 
 Result<std::vector<emit::NamedBytes>> make_assets(const CompileRequest& request, const importer::Checkpoint& checkpoint, const Json& generation,
-                                                  const nlohmann::ordered_json& options, std::vector<std::string>& warnings) {
+                                                  const nlohmann::ordered_json& options, std::vector<std::string>& warnings,
+                                                  const importer::DigestProgress& progress) {
   std::vector<emit::NamedBytes> out;
   if (request.assets) {
     PTERON_TRY(add_tokenizer(request, checkpoint, out, warnings));
@@ -115,7 +117,7 @@ Result<std::vector<emit::NamedBytes>> make_assets(const CompileRequest& request,
     if (!chat.empty()) out.push_back(named_text("chat_template", std::move(chat)));
     if (generation.is_object()) out.push_back(named_text("generation_config", generation.dump()));
   }
-  PTERON_TRY(add_model_card(request, checkpoint, options, out));
+  PTERON_TRY(add_model_card(request, checkpoint, options, progress, out));
   return out;
 }
 

@@ -28,9 +28,11 @@ Result<SpecialTokens> special_tokens(const importer::Checkpoint& checkpoint, con
 Result<nlohmann::json> generation_config(const CompileRequest& request, const importer::Checkpoint& checkpoint);
 
 // Named data `tokenizer`, `tokenizer.json`, `chat_template`, `generation_config` and `model_card`, as far as they exist. Nothing for a request without assets, but
-// the model card is always there. `options` is what the card says about the export. No entry depends on when or where it was made.
+// the model card is always there. `options` is what the card says about the export. No entry depends on when or where it was made. `progress` is told the bytes
+// of the source that were digested, of all (0 of 0 before), several times a second; its error ends the work.
 Result<std::vector<emit::NamedBytes>> make_assets(const CompileRequest& request, const importer::Checkpoint& checkpoint, const nlohmann::json& generation,
-                                                  const nlohmann::ordered_json& options, std::vector<std::string>& warnings);
+                                                  const nlohmann::ordered_json& options, std::vector<std::string>& warnings,
+                                                  const importer::DigestProgress& progress = {});
 
 emit::NamedBytes named_text(std::string key, std::string text);
 

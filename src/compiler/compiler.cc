@@ -204,7 +204,8 @@ class Pipeline {
     PTERON_ASSIGN(const SpecialTokens tokens, special_tokens(checkpoint_, generation, decoder_.vocab));
     const nlohmann::ordered_json options = options_json(request_, options_);
     emit::EmitRequest emission;
-    PTERON_ASSIGN(emission.named_data, make_assets(request_, checkpoint_, generation, options, report_.warnings));
+    PTERON_ASSIGN(emission.named_data, make_assets(request_, checkpoint_, generation, options, report_.warnings,
+                                                       [&](uint64_t done, uint64_t total) { return stages_.progress(done, total); }));
     emission.module = &model_.module;
     emission.state_outputs = request_.state_outputs;
     emission.constant_methods = contract_methods(

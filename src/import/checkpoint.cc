@@ -28,24 +28,40 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
   return open_gguf_checkpoint(path);
 }
 
-Result<std::vector<FileDigest>> source_digests(const Checkpoint& checkpoint, size_t threads) {
-  const std::vector<std::string>& files = checkpoint.files;
-  std::vector<FileDigest> digests(files.size());
-  std::vector<Status> statuses(files.size());
+Result<std::vector<FileDigest>> source_digests(const Checkpoint& checkpoint, size_t threads, const DigestProgress& progress) {
+  constexpr size_t kStep = size_t{16} << 20;
+  std::vector<FileBytes> files;
+  std::vector<FileDigest> digests;
+  uint64_t total = 0;
+  for (const std::string& path : checkpoint.files) {
+    PTERON_ASSIGN(FileBytes file, FileBytes::map(path));
+    total += file.bytes().size();
+    files.push_back(std::move(file));
+    digests.push_back({fs::path(path).filename().string(), {}});
+  }
   std::atomic<size_t> next{0};
-  const auto work = [&] {
+  std::atomic<uint64_t> done{0};
+  std::atomic<bool> stopped{false};
+  const auto work = [&](const DigestProgress& tell) -> Status {
     for (size_t i = next++; i < files.size(); i = next++) {
-      const Result<FileBytes> file = FileBytes::map(files[i]);
-      statuses[i] = file.status();
-      if (file.ok()) digests[i] = {fs::path(files[i]).filename().string(), to_hex(sha256(file->bytes()))};
+      Sha256 sha;
+      for (ByteSpan rest = files[i].bytes(); !rest.empty(); rest = rest.subspan(std::min(kStep, rest.size()))) {
+        if (stopped) return {};
+        if (tell) PTERON_TRY(tell(done, total));
+        sha.update(rest.first(std::min(kStep, rest.size())));
+        done += std::min(kStep, rest.size());
+      }
+      digests[i].sha256 = to_hex(sha.finish());
     }
+    return {};
   };
   std::vector<std::thread> helpers;
   const size_t wanted = std::min(threads == 0 ? usable_cores() : threads, files.size());
-  for (size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
-  work();
+  for (size_t i = 1; i < wanted; ++i) helpers.emplace_back([&] { (void)work({}); });
+  const Status status = work(progress);
+  stopped = !status.ok();
   for (std::thread& helper : helpers) helper.join();
-  for (Status& status : statuses) PTERON_TRY(std::move(status));
+  PTERON_TRY(status);
   return digests;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,9 @@ struct FileDigest {
   std::string name;    // without folders
   std::string sha256;  // hex
 };
-// The digests of `checkpoint.files` in order, by at most `threads` threads (0: one a core).
-Result<std::vector<FileDigest>> source_digests(const Checkpoint& checkpoint, size_t threads = 0);
+// The digests of `checkpoint.files` in order, by at most `threads` threads (0: one a core). `progress` is told the bytes done of all, in this thread, several
+// times a second; its error ends the work.
+using DigestProgress = std::function<Status(uint64_t done, uint64_t total)>;
+Result<std::vector<FileDigest>> source_digests(const Checkpoint& checkpoint, size_t threads = 0, const DigestProgress& progress = {});
 
 }  // namespace pteron::importer

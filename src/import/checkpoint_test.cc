@@ -49,6 +49,14 @@ TEST(Checkpoint, DigestsAreThoseOfTheFiles) {
     EXPECT_EQ((*digests)[0].sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     EXPECT_EQ((*digests)[1].sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   }
+  uint64_t most = 0;
+  ASSERT_TRUE(source_digests(checkpoint, 1, [&](uint64_t done, uint64_t total) {
+    EXPECT_LE(done, total);
+    most = total;
+    return Status();
+  }).ok());
+  EXPECT_EQ(most, 3u);
+  EXPECT_EQ(source_digests(checkpoint, 2, [](uint64_t, uint64_t) { return Status::error(Code::cancelled, "stop"); }).code(), Code::cancelled);
   checkpoint.files.push_back(folder.file("gone"));
   EXPECT_FALSE(source_digests(checkpoint).ok());
 }

@@ -91,48 +91,19 @@ class Stepper {
   size_t drafted_ = 0, accepted_ = 0;
 };
 
-class Loop {
+}  // namespace
+
+class TokenStream::Impl {
  public:
-  Loop(Session& session, const text::Tokenizer* tokenizer, const GenerateOptions& options, const OnToken& on_token)
-      : session_(session), options_(options), on_token_(on_token), stepper_(session, options), stops_(options.stop_strings) {
-    if (tokenizer != nullptr) decoder_.emplace(tokenizer->stream({.skip_special = options.skip_special}));
-    ends_ = options.eos_tokens;
-    ends_.insert(ends_.end(), options.stop_tokens.begin(), options.stop_tokens.end());
+  Impl(Session& session, const text::Tokenizer* tokenizer, GenerateOptions options)
+      : session_(session), options_(std::move(options)), stepper_(session, options_), stops_(options_.stop_strings) {
+    if (tokenizer != nullptr) decoder_.emplace(tokenizer->stream({.skip_special = options_.skip_special}));
+    ends_ = options_.eos_tokens;
+    ends_.insert(ends_.end(), options_.stop_tokens.begin(), options_.stop_tokens.end());
   }
+  Impl(const Impl&) = delete;  // parts point at each other
+  Impl& operator=(const Impl&) = delete;
 
-  Result<Generation> run() {
-    PTERON_TRY(prepare());
-    if (options_.max_tokens == 0) return std::move(out_);
-    const Clock::time_point begin = Clock::now();
-    Clock::time_point first = begin;
-    auto logits = stepper_.start();
-    if (logits.ok()) {
-      prompt_ = session_.tokens().size();
-      text_.reserve(prompt_ + most_);
-      text_.assign(session_.tokens().begin(), session_.tokens().end());
-    }
-    while (logits.ok() && !cancelled()) {
-      PTERON_ASSIGN(const TokenId token, choose(*logits));
-      if (out_.tokens.size() == 1) first = Clock::now();
-      if (take(token) || cancelled() || over_time(begin)) break;
-      logits = stepper_.next(token, text_, most_ - out_.tokens.size());
-    }
-    if (logits.code() == Code::cancelled) {
-      finish(FinishReason::cancelled);
-    } else if (!logits.ok()) {
-      return std::move(logits).status();
-    }
-    PTERON_TRY(stepper_.settle());
-    if (!out_.tokens.empty()) session_.set_pending(out_.tokens.back());
-    flush();
-    out_.first_token = first - begin;
-    out_.decode = Clock::now() - first;
-    out_.drafted = stepper_.drafted();
-    out_.accepted = stepper_.accepted();
-    return std::move(out_);
-  }
-
- private:
   Status prepare() {
     auto sampler = Sampler::create(options_.sampler, session_.vocab_size());
     if (!sampler.ok()) return std::move(sampler).status();
@@ -147,12 +118,60 @@ class Loop {
     // At the end of the context one more token can be chosen, which stays pending.
     const size_t room = session_.capacity() - session_.position() + (session_.pending() ? 0 : 1);
     most_ = std::min(options_.max_tokens, room);
+    ended_ = most_ == 0;
     out_.tokens.reserve(most_);
     if (options_.want_logprobs) {
       out_.logprobs.reserve(most_);
       top_.resize(std::min(options_.logprobs, session_.vocab_size()));
     }
+    begin_ = first_ = last_ = Clock::now();
     return {};
+  }
+
+  Result<std::optional<TokenEvent>> next() {
+    if (!ended_ && session_.take_cancel()) end(FinishReason::cancelled);
+    if (!ended_ && over_time()) end(FinishReason::length);
+    if (ended_) return held_back();
+    const auto logits = step();
+    if (logits.code() == Code::cancelled) {
+      end(FinishReason::cancelled);
+      return held_back();
+    }
+    if (!logits.ok()) return fail(logits.status());
+    const auto token = choose(*logits);
+    if (!token.ok()) return fail(token.status());
+    last_ = Clock::now();
+    if (out_.tokens.size() == 1) first_ = last_;
+    return take(*token);
+  }
+
+  void stop() {
+    if (!ended_) end(FinishReason::cancelled);
+  }
+
+  Result<Generation> finish() {
+    if (!ended_) session_.take_cancel();  // it was meant for this generation
+    stop();
+    PTERON_TRY(stepper_.settle());
+    if (!out_.tokens.empty()) session_.set_pending(out_.tokens.back());
+    out_.first_token = first_ - begin_;
+    out_.decode = last_ - first_;
+    out_.drafted = stepper_.drafted();
+    out_.accepted = stepper_.accepted();
+    return std::move(out_);
+  }
+
+ private:
+  // The logits that the next token is chosen from.
+  Result<LogitsView> step() {
+    if (!out_.tokens.empty()) return stepper_.next(out_.tokens.back(), text_, most_ - out_.tokens.size());
+    auto logits = stepper_.start();
+    if (logits.ok()) {
+      prompt_ = session_.tokens().size();
+      text_.reserve(prompt_ + most_);
+      text_.assign(session_.tokens().begin(), session_.tokens().end());
+    }
+    return logits;
   }
 
   Result<TokenId> choose(LogitsView logits) {
@@ -172,67 +191,53 @@ class Loop {
     return token;
   }
 
-  // Reports a chosen token; true if it ends the generation.
-  bool take(TokenId token) {
+  // What a chosen token brings; sees whether it ends the generation.
+  std::optional<TokenEvent> take(TokenId token) {
+    piece_.clear();
     if (contains(ends_, token)) {
       out_.stop_token = token;
-      report(token, {});
-      finish(FinishReason::stop);
-      return true;
-    }
-    piece_.clear();
-    const bool stopped = decoder_ && stops_.push(decoder_->push(token), piece_);
-    const Flow flow = report(token, piece_);
-    if (stopped) {
+      end(FinishReason::stop);
+    } else if (decoder_ && stops_.push(decoder_->push(token), piece_)) {
       out_.stop_sequence = stops_.matched();
-      finish(FinishReason::stop);
-    } else if (flow == Flow::stop) {
-      finish(FinishReason::cancelled);
+      end(FinishReason::stop);
     } else if (out_.tokens.size() == most_) {
-      finish(most_ == options_.max_tokens ? FinishReason::length : FinishReason::context);
-    } else {
-      return false;
+      end(most_ == options_.max_tokens ? FinishReason::length : FinishReason::context);
     }
-    return true;
+    out_.text += piece_;
+    const double logprob = options_.want_logprobs ? out_.logprobs.back() : 0;
+    return TokenEvent{token, piece_, logprob, std::span<const TokenLogprob>(top_).first(top_filled_)};
   }
 
-  Flow report(std::optional<TokenId> token, std::string_view text) {
-    out_.text += text;
-    if (!on_token_) return Flow::go_on;
-    const double logprob = token && options_.want_logprobs ? out_.logprobs.back() : 0;
-    return on_token_({token, text, logprob, std::span<const TokenLogprob>(top_).first(token ? top_filled_ : 0)});
-  }
-
-  bool cancelled() {
-    if (!session_.take_cancel()) return false;
-    finish(FinishReason::cancelled);
-    return true;
-  }
-
-  bool over_time(Clock::time_point begin) {
-    if (options_.time_limit.count() == 0 || Clock::now() - begin < options_.time_limit) return false;
-    finish(FinishReason::length);
-    return true;
-  }
-
-  void finish(FinishReason reason) { out_.finish_reason = reason; }
-
-  // Text that was held back, unless it lies behind a stop string.
-  void flush() {
-    if (!decoder_ || !stops_.matched().empty()) return;
+  // After the end: text that was held back, unless it lies behind a stop string; then nothing.
+  std::optional<TokenEvent> held_back() {
+    if (flushed_ || !decoder_ || !stops_.matched().empty()) return std::nullopt;
+    flushed_ = true;
     piece_.clear();
     if (stops_.push(decoder_->flush(), piece_)) {
       out_.stop_sequence = stops_.matched();
-      finish(FinishReason::stop);
+      end(FinishReason::stop);
     } else {
       stops_.flush(piece_);
     }
-    if (!piece_.empty()) report(std::nullopt, piece_);
+    if (piece_.empty()) return std::nullopt;
+    out_.text += piece_;
+    return TokenEvent{std::nullopt, piece_, 0, {}};
+  }
+
+  bool over_time() const { return options_.time_limit.count() != 0 && !out_.tokens.empty() && Clock::now() - begin_ >= options_.time_limit; }
+
+  void end(FinishReason reason) {
+    ended_ = true;
+    out_.finish_reason = reason;
+  }
+
+  Status fail(const Status& status) {
+    ended_ = flushed_ = true;
+    return status;
   }
 
   Session& session_;
-  const GenerateOptions& options_;
-  const OnToken& on_token_;
+  const GenerateOptions options_;
   Stepper stepper_;
   StopStrings stops_;
   std::optional<text::DecodeStream> decoder_;
@@ -243,13 +248,33 @@ class Loop {
   std::vector<TokenLogprob> top_;
   size_t top_filled_ = 0;
   std::string piece_;
+  bool ended_ = false, flushed_ = false;
+  Clock::time_point begin_, first_, last_;
   Generation out_;
 };
 
-}  // namespace
+TokenStream::TokenStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TokenStream::TokenStream(TokenStream&&) noexcept = default;
+TokenStream& TokenStream::operator=(TokenStream&&) noexcept = default;
+TokenStream::~TokenStream() = default;
+
+Result<TokenStream> TokenStream::create(Session& session, const text::Tokenizer* tokenizer, GenerateOptions options) {
+  auto impl = std::make_unique<Impl>(session, tokenizer, std::move(options));
+  PTERON_TRY(impl->prepare());
+  return TokenStream(std::move(impl));
+}
+
+Result<std::optional<TokenEvent>> TokenStream::next() { return impl_->next(); }
+void TokenStream::stop() { impl_->stop(); }
+Result<Generation> TokenStream::finish() { return impl_->finish(); }
 
 Result<Generation> generate(Session& session, const text::Tokenizer* tokenizer, const GenerateOptions& options, const OnToken& on_token) {
-  return Loop(session, tokenizer, options, on_token).run();
+  PTERON_ASSIGN(TokenStream stream, TokenStream::create(session, tokenizer, options));
+  for (;;) {
+    PTERON_ASSIGN(const auto event, stream.next());
+    if (!event) return stream.finish();
+    if (on_token && on_token(*event) == Flow::stop) stream.stop();
+  }
 }
 
 }  // namespace pteron::llm

@@ -173,6 +173,67 @@ TEST(Generate, TheCallbackAndOtherThreadsStopIt) {
   EXPECT_EQ(stopped.tokens.size(), 10u);
 }
 
+// Step by step it is the same generation, and the session stands where the steps do.
+TEST(TokenStream, GivesWhatAWholeGenerationGives) {
+  Scripted whole(counting()), steps(counting());
+  whole.append({0, 1});
+  steps.append({0, 1});
+  const Generation expected = whole.run(greedy(5));
+  auto stream = TokenStream::create(steps.session, nullptr, greedy(5));
+  ASSERT_TRUE(stream.ok());
+  std::vector<TokenId> seen;
+  for (;;) {
+    const auto event = stream->next();
+    ASSERT_TRUE(event.ok()) << event.status().message();
+    if (!*event) break;
+    seen.push_back(*(*event)->token);
+    EXPECT_EQ(steps.session.position(), 1 + seen.size()) << "nothing is computed ahead";
+  }
+  EXPECT_FALSE(stream->next()->has_value()) << "the end is the end";
+  const auto made = stream->finish();
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(seen, expected.tokens);
+  EXPECT_EQ(made->tokens, expected.tokens);
+  EXPECT_EQ(made->finish_reason, FinishReason::length);
+  EXPECT_EQ(steps.session.pending(), whole.session.pending());
+}
+
+TEST(TokenStream, LeftInTheMiddleItCanGoOn) {
+  Scripted scripted(counting());
+  scripted.append({0});
+  auto stream = TokenStream::create(scripted.session, nullptr, greedy(9));
+  ASSERT_TRUE(stream.ok());
+  for (TokenId token : {1, 2}) EXPECT_EQ((*stream->next())->token, token);
+  scripted.session.cancel();  // meant for this generation: it is gone with it
+  const auto made = stream->finish();
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->finish_reason, FinishReason::cancelled);
+  EXPECT_EQ(made->tokens, (std::vector<TokenId>{1, 2}));
+  EXPECT_EQ(scripted.session.pending(), 2);
+  EXPECT_EQ(scripted.run(greedy(2)).tokens, (std::vector<TokenId>{3, 4}));
+}
+
+TEST(TokenStream, CancelAndStopEndIt) {
+  Scripted scripted(counting());
+  scripted.append({0});
+  auto stream = TokenStream::create(scripted.session, nullptr, greedy(9));
+  ASSERT_TRUE(stream.ok());
+  EXPECT_EQ((*stream->next())->token, 1);
+  scripted.session.cancel();
+  EXPECT_FALSE(stream->next()->has_value());
+  EXPECT_EQ(stream->finish()->finish_reason, FinishReason::cancelled);
+  auto stopped = TokenStream::create(scripted.session, nullptr, greedy(9));
+  ASSERT_TRUE(stopped.ok());
+  stopped->stop();
+  EXPECT_FALSE(stopped->next()->has_value());
+  EXPECT_TRUE(stopped->finish()->tokens.empty());
+  EXPECT_EQ(TokenStream::create(scripted.session, nullptr, [] {
+    GenerateOptions options = greedy(1);
+    options.sampler.top_p = 2;
+    return options;
+  }()).status().detail().field, "top_p");
+}
+
 TEST(Generate, TheTimeLimitEndsIt) {
   Script endless = counting();
   endless.capacity = 1 << 20;

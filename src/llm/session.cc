@@ -96,10 +96,17 @@ struct Session::Impl {
     return view;
   }
 
-  Status append(std::span<const TokenId> added) {
+  // Between two calls of the program: whether somebody wants no more.
+  Status go_on(const Progress& progress, size_t done, size_t total) {
+    if (!cancelled.exchange(false) && (!progress || progress(done, total))) return {};
+    return Status::error(Code::cancelled, "cancelled before all tokens were processed");
+  }
+
+  Status append(std::span<const TokenId> added, const Progress& progress) {
+    const size_t total = added.size();
     size_t last_call = 0;
     while (!added.empty()) {
-      if (cancelled.exchange(false)) return Status::error(Code::cancelled, "cancelled before all tokens were processed");
+      PTERON_TRY(go_on(progress, total - added.size(), total));
       const auto [step, count] = next_call(added.size());
       PTERON_TRY(run(step, added.first(count)));
       commit(added.first(count));
@@ -114,7 +121,7 @@ struct Session::Impl {
   Status append_rows(std::span<const TokenId> added, const OnRow& row) {
     size_t index = 0;
     while (!added.empty()) {
-      if (cancelled.exchange(false)) return Status::error(Code::cancelled, "cancelled before all tokens were processed");
+      PTERON_TRY(go_on({}, 0, 0));
       const size_t rows = manager->limits().verify_rows;
       const bool chunk = rows > 0 && added.size() >= options.min_chunk && capacity() - position() >= rows;
       const size_t count = chunk ? std::min(rows, added.size()) : 1;
@@ -190,10 +197,10 @@ std::span<const CacheView> Session::caches() { return impl_->manager->caches(); 
 void Session::cancel() { impl_->cancelled.store(true); }
 bool Session::take_cancel() { return impl_->cancelled.exchange(false); }
 
-Result<LogitsView> Session::append(std::span<const TokenId> tokens) {
+Result<LogitsView> Session::append(std::span<const TokenId> tokens, const Progress& progress) {
   PTERON_TRY(impl_->check_append(tokens));
   impl_->forget_logits();
-  PTERON_TRY(impl_->append(tokens));
+  PTERON_TRY(impl_->append(tokens, progress));
   return impl_->logits;
 }
 

@@ -51,8 +51,9 @@ class Session {
 
   // Commits `tokens` and returns the logits of the last one; the pending token, if any, is dropped (feed it first to keep it).
   // Refused before any work: no tokens, more than fit (the error says both numbers), an id outside the vocabulary.
-  // When cancelled between two calls the error is `cancelled`, and `position` says how many tokens were committed.
-  Result<LogitsView> append(std::span<const TokenId> tokens);
+  // When cancelled between two calls, or when `progress` says false before one, the error is `cancelled`, and `position` says how many tokens were committed.
+  using Progress = std::function<bool(size_t done, size_t total)>;
+  Result<LogitsView> append(std::span<const TokenId> tokens, const Progress& progress = {});
   // As `append`, and calls `row(i, logits)` with the logits of each token in turn; every token goes through decode, or through a
   // method that gives all rows.
   using OnRow = std::function<Status(size_t index, LogitsView logits)>;

@@ -3,11 +3,11 @@
 #include <array>
 #include <limits>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "text/charsmap.h"
 #include "text/gguf_pre_tokenizer.h"
+#include "text/piece_index.h"
 #include "text/token_table_writer.h"
 #include "text/tokenizer_compile.h"
 #include "text/unicode.h"
@@ -95,15 +95,12 @@ class GgufCompiler {
       }
       out_.tokens.push_back(std::move(token));
       // Of equal tokens the first counts, as for whoever made the file.
-      if (!ids_.emplace(out_.tokens.back().text, id).second) out_.tokens.back().flags &= static_cast<uint8_t>(~kTokenInModel);
+      if (!ids_.add(out_.tokens.back().text, id)) out_.tokens.back().flags &= static_cast<uint8_t>(~kTokenInModel);
     }
     return {};
   }
 
-  uint32_t find(std::string_view text) const {
-    const auto found = ids_.find(text);
-    return found == ids_.end() ? kNoId : found->second;
-  }
+  uint32_t find(std::string_view text) const { return ids_.find(text); }
 
   void put_ends(bool bos_by_default, bool eos_by_default) {
     const auto wanted = [](int8_t key, bool by_default) { return key < 0 ? by_default : key != 0; };
@@ -185,8 +182,10 @@ class GgufCompiler {
       for (size_t at = 0; at < text.size();) {
         at += utf8_at(text, at).size;
         if (++left_size == characters) break;
-        const uint32_t left = find(std::string_view(text).substr(0, at)), right = find(std::string_view(text).substr(at));
-        if (left == kNoId || right == kNoId || !mergeable(left) || !mergeable(right)) continue;
+        const uint32_t left = find(std::string_view(text).substr(0, at));
+        if (left == kNoId || !mergeable(left)) continue;
+        const uint32_t right = find(std::string_view(text).substr(at));
+        if (right == kNoId || !mergeable(right)) continue;
         merges.push_back({{left, right, id}, score(id), left_size, characters - left_size});
       }
     }
@@ -237,7 +236,7 @@ class GgufCompiler {
 
   const GgufVocabulary& in_;
   TokenizerContent out_;
-  std::unordered_map<std::string_view, uint32_t> ids_;  // by the texts of `out_.tokens`
+  PieceIndex ids_;  // by the texts of `out_.tokens`
   uint32_t cls_ = kNoId, sep_ = kNoId;
 };
 

@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/checked.h"
 #include "text/byte_level.h"
 #include "text/normalizer.h"
+#include "text/piece_index.h"
 #include "text/unicode.h"
 
 namespace pteron::text {
@@ -94,7 +94,7 @@ class TableWriter {
     for (uint32_t id = 0; id < content_.tokens.size(); ++id) {
       const ContentToken& token = content_.tokens[id];
       if ((token.flags & kTokenInModel) == 0) continue;
-      ids_.emplace(token.text, id);
+      ids_.add(token.text, id);
       size_t slot = slot_of(hash_bytes(token.text), slots.size());
       uint32_t probes = 1;
       for (; slots[slot] != 0; ++probes) slot = slot + 1 == slots.size() ? 0 : slot + 1;
@@ -104,10 +104,7 @@ class TableWriter {
     put(Section::piece_slots, slots);
   }
 
-  uint32_t find(std::string_view text) const {
-    const auto found = ids_.find(text);
-    return found == ids_.end() ? kNoId : found->second;
-  }
+  uint32_t find(std::string_view text) const { return ids_.find(text); }
 
   // BPE behind a byte-level mapping begins with bytes; byte fallback needs the ids of the byte tokens.
   void put_byte_ids() {
@@ -237,7 +234,7 @@ class TableWriter {
   TableHeader header_;
   std::array<std::vector<std::byte>, static_cast<size_t>(Section::count)> sections_;
   std::string text_;
-  std::unordered_map<std::string_view, uint32_t> ids_;
+  PieceIndex ids_;
   std::map<uint32_t, std::string> normal_forms_;  // of added tokens, by id
   std::vector<uint32_t> byte_ids_;
 };
