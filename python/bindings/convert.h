@@ -42,8 +42,8 @@ T cast_option(const py::handle& value, const std::string& name) {
     return value.cast<T>();
   } catch (const py::cast_error&) {
     const auto text = py::repr(value).cast<std::string>();
-    if (std::is_integral_v<T> && py::isinstance<py::int_>(value)) {
-      refuse(name, std::to_string(std::numeric_limits<T>::min()) + " to " + std::to_string(std::numeric_limits<T>::max()), text);
+    if constexpr (std::is_integral_v<T>) {
+      if (py::isinstance<py::int_>(value)) refuse(name, std::to_string(std::numeric_limits<T>::min()) + " to " + std::to_string(std::numeric_limits<T>::max()), text);
     }
     throw py::type_error(name + " cannot be " + text);
   }

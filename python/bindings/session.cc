@@ -120,8 +120,6 @@ py::dict PySession::caches(const py::object& self) {
   return out;
 }
 
-namespace {
-
 // A generation that hands out its text piece by piece, in the thread that asks. Nothing happens before the first piece is asked for.
 class PyStream {
  public:
@@ -189,6 +187,8 @@ class PyStream {
   std::optional<TokenStream> stream_;
   std::atomic<bool> begun_{false}, stopped_{false};
 };
+
+namespace {
 
 std::optional<Prompt> prompt_of(const std::optional<std::vector<int64_t>>& ids, bool whole) {
   if (!ids) return std::nullopt;

@@ -41,8 +41,7 @@ class TrustTest(fixtures.Test):
 
     def test_copied_files_load_too(self):
         self.assertEqual(pteron.LLM(self.signed, trust=self.key, require_signed=True, load="copy", threads=1).vocab_size, 256)
-        with self.assertRaises(ValueError):
-            pteron.Program(self.signed, load="borrow")
+        self.assertEqual(self.fails("invalid_argument", pteron.Program, self.signed, load="borrow").expected, "mmap or copy")
 
     def test_counter(self):
         self.fails("refused", pteron.check, self.signed, trust=self.key, minimum_counter=1)

@@ -37,7 +37,9 @@ emit::NamedBytes named_bytes(std::string key, std::vector<std::byte> bytes) {
 }
 
 // The tokenizer's compiled table and its source.
-Status add_tokenizer(const CompileRequest& request, const importer::Checkpoint& checkpoint, std::vector<emit::NamedBytes>& out, std::vector<std::string>& warnings) {
+Status add_tokenizer(const CompileRequest& request, const importer::Checkpoint& checkpoint, const importer::DigestProgress& progress, std::vector<emit::NamedBytes>& out,
+                     std::vector<std::string>& warnings) {
+  const text::GoOn go_on = [&] { return progress ? progress(0, 0) : Status(); };
   const importer::TokenizerAssets& assets = checkpoint.tokenizer;
   std::string source = assets.tokenizer_json;
   if (!request.tokenizer.empty()) {
@@ -46,12 +48,12 @@ Status add_tokenizer(const CompileRequest& request, const importer::Checkpoint& 
   }
   if (!source.empty()) {
     const std::string config = assets.tokenizer_config.is_object() ? assets.tokenizer_config.dump() : "";
-    auto table = text::compile_tokenizer_json(source, config);
+    auto table = text::compile_tokenizer_json(source, config, go_on);
     if (!table.ok()) return std::move(table).status().in_file(request.tokenizer.empty() ? checkpoint.source + "/tokenizer.json" : request.tokenizer);
     out.push_back(named_bytes("tokenizer", std::move(table).value()));
     out.push_back(named_text("tokenizer.json", std::move(source)));
   } else if (assets.gguf) {
-    auto table = text::compile_gguf_vocabulary(*assets.gguf);
+    auto table = text::compile_gguf_vocabulary(*assets.gguf, go_on);
     if (!table.ok()) return std::move(table).status().in_file(checkpoint.source);
     out.push_back(named_bytes("tokenizer", std::move(table).value()));
   } else {
@@ -106,7 +108,7 @@ Result<std::vector<emit::NamedBytes>> make_assets(const CompileRequest& request,
                                                   const importer::DigestProgress& progress) {
   std::vector<emit::NamedBytes> out;
   if (request.assets) {
-    PTERON_TRY(add_tokenizer(request, checkpoint, out, warnings));
+    PTERON_TRY(add_tokenizer(request, checkpoint, progress, out, warnings));
     std::string chat = checkpoint.chat_template;
     if (!request.chat_template.empty()) {
       PTERON_ASSIGN(chat, read_text_file(request.chat_template));

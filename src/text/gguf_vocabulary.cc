@@ -43,7 +43,7 @@ std::string with_spaces_as_characters(std::string_view text) {
 
 class GgufCompiler {
  public:
-  explicit GgufCompiler(const GgufVocabulary& vocabulary) : in_(vocabulary) {}
+  GgufCompiler(const GgufVocabulary& vocabulary, const GoOn& go_on) : in_(vocabulary), go_on_(go_on) {}
 
   Result<std::vector<std::byte>> compile() {
     PTERON_TRY(check());
@@ -137,7 +137,7 @@ class GgufCompiler {
     out_.space_character = utf8_at(kSpace, 0).code;
     PTERON_TRY(put_tokens(with_spaces_as_characters));
     out_.model_unk = out_.unk;
-    put_merges();
+    PTERON_TRY(put_merges());
     PTERON_TRY(put_normalizer(in_.remove_extra_whitespaces == 1));
     const bool space_prefix = in_.add_space_prefix != 0;
     if (space_prefix) out_.normalizer.push_back(make_op(NormalizerKind::prepend, 0, kSpace));
@@ -172,9 +172,10 @@ class GgufCompiler {
   // User-defined tokens carry a score that says nothing; they come before all others.
   float score(uint32_t id) const { return type(id) == kUserDefined ? std::numeric_limits<float>::infinity() : in_.scores[id]; }
 
-  void put_merges() {
+  Status put_merges() {
     std::vector<RankedMerge> merges;
     for (uint32_t id = 0; id < out_.tokens.size(); ++id) {
+      if (go_on_ && id % 4096 == 0) PTERON_TRY(go_on_());
       if (type(id) != kNormal && type(id) != kUserDefined) continue;
       const std::string& text = out_.tokens[id].text;
       const auto characters = static_cast<uint32_t>(count_characters(text));
@@ -195,6 +196,7 @@ class GgufCompiler {
       return better(a) != better(b) ? better(a) > better(b) : ids(a) < ids(b);
     });
     for (const RankedMerge& ranked : merges) out_.merges.push_back(ranked.merge);
+    return go_on_ ? go_on_() : Status();
   }
 
   bool mergeable(uint32_t id) const { return type(id) == kNormal || type(id) == kUserDefined || type(id) == kUnused; }
@@ -235,6 +237,7 @@ class GgufCompiler {
   }
 
   const GgufVocabulary& in_;
+  const GoOn& go_on_;
   TokenizerContent out_;
   PieceIndex ids_;  // by the texts of `out_.tokens`
   uint32_t cls_ = kNoId, sep_ = kNoId;
@@ -242,6 +245,6 @@ class GgufCompiler {
 
 }  // namespace
 
-Result<std::vector<std::byte>> compile_gguf_vocabulary(const GgufVocabulary& vocabulary) { return GgufCompiler(vocabulary).compile(); }
+Result<std::vector<std::byte>> compile_gguf_vocabulary(const GgufVocabulary& vocabulary, const GoOn& go_on) { return GgufCompiler(vocabulary, go_on).compile(); }
 
 }  // namespace pteron::text

@@ -60,6 +60,14 @@ TEST(GgufVocabulary, ScoresBecomeMerges) {
   EXPECT_EQ(t.pieces("\n"), (std::vector<std::string>{"\xe2\x96\x81", "<0x0A>"}));
 }
 
+TEST(GgufVocabulary, CanBeStopped) {
+  const GoOn stop = [] { return Status::error(Code::cancelled, "enough"); };
+  EXPECT_EQ(compile_gguf_vocabulary(sentence_piece(), stop).status().code(), Code::cancelled);
+  size_t asked = 0;
+  EXPECT_TRUE(compile_gguf_vocabulary(sentence_piece(), [&] { return ++asked, Status(); }).ok());
+  EXPECT_GT(asked, 0u);
+}
+
 TEST(GgufVocabulary, UserDefinedPiecesComeFirstAndAreSpacesMarks) {
   GgufVocabulary v = sentence_piece();
   v.add_space_prefix = 0;

@@ -19,7 +19,7 @@ constexpr size_t max_id(size_t tokens) { return 4 * tokens + 65536; }
 
 class JsonCompiler {
  public:
-  explicit JsonCompiler(JsonNode root) : root_(std::move(root)) {}
+  JsonCompiler(JsonNode root, const GoOn& go_on) : root_(std::move(root)), go_on_(go_on) {}
 
   Result<std::vector<std::byte>> compile(const std::optional<JsonNode>& config) {
     PTERON_ASSIGN(const JsonNode model, root_.get("model"));
@@ -145,6 +145,7 @@ class JsonCompiler {
     if (node.element().get(merges) != simdjson::SUCCESS) return node.expected("a list");
     std::string joined;
     for (const simdjson::dom::element merge : merges) {
+      if (go_on_ && content_.merges.size() % 4096 == 0) PTERON_TRY(go_on_());
       const auto here = [&] { return JsonNode(merge, node.path() + "[" + std::to_string(content_.merges.size()) + "]"); };
       std::string_view left, right;
       simdjson::dom::array pair;
@@ -269,6 +270,7 @@ class JsonCompiler {
   }
 
   JsonNode root_;
+  const GoOn& go_on_;
   TokenizerContent content_;
   std::unordered_map<std::string_view, uint32_t> ids_;  // of the model; the keys lie in the parsed document
   std::unordered_set<std::string> added_;
@@ -286,7 +288,7 @@ Result<simdjson::dom::element> parse(simdjson::dom::parser& parser, std::string_
 
 }  // namespace
 
-Result<std::vector<std::byte>> compile_tokenizer_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json) {
+Result<std::vector<std::byte>> compile_tokenizer_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json, const GoOn& go_on) {
   simdjson::dom::parser parser, config_parser;
   PTERON_ASSIGN(const simdjson::dom::element root, parse(parser, tokenizer_json, "tokenizer.json"));
   std::optional<JsonNode> config;
@@ -294,7 +296,7 @@ Result<std::vector<std::byte>> compile_tokenizer_json(std::string_view tokenizer
     PTERON_ASSIGN(const simdjson::dom::element element, parse(config_parser, tokenizer_config_json, "tokenizer_config.json"));
     config.emplace(element, "tokenizer_config");
   }
-  return JsonCompiler(JsonNode(root, "")).compile(config);
+  return JsonCompiler(JsonNode(root, ""), go_on).compile(config);
 }
 
 }  // namespace pteron::text

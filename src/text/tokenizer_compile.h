@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,9 @@ namespace pteron::text {
 
 // `tokenizer_config_json` (may be empty) names the beginning, end, unknown and padding tokens. What the file asks for and this build cannot do
 // is an error that names the JSON path and the value. The same input gives the same bytes.
-Result<std::vector<std::byte>> compile_tokenizer_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json = {});
+// `go_on` is asked many times a second while a large vocabulary is worked through; its error ends the work.
+using GoOn = std::function<Status()>;
+Result<std::vector<std::byte>> compile_tokenizer_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json = {}, const GoOn& go_on = {});
 
 // The `tokenizer.ggml.*` keys of a GGUF file; names of the members are the keys. Ids are -1 where the key is absent.
 struct GgufVocabulary {
@@ -31,6 +34,6 @@ struct GgufVocabulary {
   std::string precompiled_charsmap;  // raw bytes, for "t5" and "llama"
 };
 
-Result<std::vector<std::byte>> compile_gguf_vocabulary(const GgufVocabulary& vocabulary);
+Result<std::vector<std::byte>> compile_gguf_vocabulary(const GgufVocabulary& vocabulary, const GoOn& go_on = {});
 
 }  // namespace pteron::text

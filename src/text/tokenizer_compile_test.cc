@@ -30,6 +30,11 @@ TEST(CompileTokenizer, SameBytesForTheSameFile) {
   EXPECT_EQ(*a, *b);
 }
 
+TEST(CompileTokenizer, CanBeStopped) {
+  const GoOn stop = [] { return Status::error(Code::cancelled, "enough"); };
+  EXPECT_EQ(compile_tokenizer_json(small().dump(), {}, stop).status().code(), Code::cancelled);
+}
+
 TEST(CompileTokenizer, NamesWhatIsWrongByItsPath) {
   const auto expect = [](std::string_view pointer, const json& value, std::string_view field, std::string_view found, Code code) {
     const Status status = error_of(pointer, value);
