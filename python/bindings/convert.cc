@@ -8,7 +8,7 @@ void check(const Status& status) {
   if (status.ok()) return;
   const Detail& detail = status.detail();
   const py::object error = py::module_::import("pteron.errors").attr("Error");
-  const py::object instance = error(status.message(), std::string(code_name(status.code())), detail.file, detail.field, detail.expected, detail.found);
+  const py::object instance = error(text_of(status.message()), text_of(code_name(status.code())), text_of(detail.file), text_of(detail.field), text_of(detail.expected), text_of(detail.found));
   PyErr_SetObject(error.ptr(), instance.ptr());
   throw py::error_already_set();
 }
@@ -16,6 +16,12 @@ void check(const Status& status) {
 void refuse(const std::string& argument, std::string expected, std::string found) {
   check(Status::error(Code::invalid_argument, "an argument cannot be used", {.file = {}, .field = argument, .expected = std::move(expected), .found = std::move(found)}));
   throw py::value_error(argument);  // not reached: an error is raised
+}
+
+py::str text_of(std::string_view text) {
+  PyObject* const decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
 }
 
 std::vector<TokenId> token_ids(const std::vector<int64_t>& ids) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -54,6 +55,9 @@ inline size_t count_of(const char* name, int64_t value) {
   if (value < 0) refuse(name, "0 or more", std::to_string(value));
   return static_cast<size_t>(value);
 }
+
+// Text as Python has it; bytes that are no UTF-8 become replacement characters.
+py::str text_of(std::string_view text);
 
 // Token ids as C++ has them.
 std::vector<TokenId> token_ids(const std::vector<int64_t>& ids);

@@ -69,7 +69,7 @@ class PyMethod {
       case ValueKind::number_int: return py::int_(unwrap(method_.output_int(index)));
       case ValueKind::number_double: return py::float_(unwrap(method_.output_double(index)));
       case ValueKind::boolean: return py::bool_(unwrap(method_.output_bool(index)));
-      case ValueKind::string: return py::str(std::string(unwrap(method_.output_string(index))));
+      case ValueKind::string: return text_of(unwrap(method_.output_string(index)));
       default: return py::none();
     }
   }

@@ -26,9 +26,9 @@ GenerateOptions generate_options(GenerateOptions to, const py::dict& given) {
 py::dict generation_dict(const Generation& made) {
   py::dict out;
   out["tokens"] = made.tokens;
-  out["text"] = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(made.text.data(), static_cast<py::ssize_t>(made.text.size()), "replace"));
+  out["text"] = text_of(made.text);
   out["finish_reason"] = std::string(finish_reason_name(made.finish_reason));
-  out["stop_sequence"] = made.stop_sequence.empty() ? py::object(py::none()) : py::object(py::str(made.stop_sequence));
+  out["stop_sequence"] = made.stop_sequence.empty() ? py::object(py::none()) : py::object(text_of(made.stop_sequence));
   out["logprobs"] = made.logprobs;
   py::list top;
   for (const std::vector<TokenLogprob>& row : made.top_logprobs) {
@@ -147,7 +147,7 @@ class PyStream {
       return status;
     };
     session_.change(step, begun_);
-    return text.empty() ? py::object(py::none()) : py::object(py::str(text));
+    return text.empty() ? py::object(py::none()) : py::object(text_of(text));
   }
 
   // Ends what `next` does in another thread at the next token.

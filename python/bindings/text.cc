@@ -21,8 +21,8 @@ namespace {
 
 void bind_tokenizer(py::module_& module) {
   py::class_<DecodeStream>(module, "DecodeStream")
-      .def("push", [](DecodeStream& self, int64_t id) { return unwrap(self.push(token_ids({id}).front())); })
-      .def("flush", &DecodeStream::flush);
+      .def("push", [](DecodeStream& self, int64_t id) { return text_of(unwrap(self.push(token_ids({id}).front()))); })
+      .def("flush", [](DecodeStream& self) { return text_of(self.flush()); });
   py::class_<Tokenizer>(module, "Tokenizer")
       .def(py::init([](const std::string& path) { return unwrap(unlocked([&] { return Tokenizer::open(path); })); }))
       .def("encode",
@@ -32,7 +32,7 @@ void bind_tokenizer(py::module_& module) {
       .def("decode",
            [](const Tokenizer& self, const std::vector<int64_t>& given, bool skip_special) {
              const std::vector<TokenId> ids = token_ids(given);
-             return unwrap(unlocked([&] { return self.decode(ids, {skip_special}); }));
+             return text_of(unwrap(unlocked([&] { return self.decode(ids, {skip_special}); })));
            })
       .def("stream", [](const Tokenizer& self, bool skip_special) { return self.stream({skip_special}); })
       .def_property_readonly("vocab_size", &Tokenizer::vocab_size)
@@ -49,7 +49,7 @@ void bind_tokenizer(py::module_& module) {
         options.bos_token = bos;
         options.eos_token = eos;
         options.now = std::move(now);
-        return unwrap(unlocked([&] { return self.render(variables, options); }));
+        return text_of(unwrap(unlocked([&] { return self.render(variables, options); })));
       });
 }
 

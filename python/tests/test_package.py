@@ -1,4 +1,5 @@
 """The package itself: what it carries, and how fast it is there."""
+import ast
 import os
 import pathlib
 import pickle
@@ -7,6 +8,7 @@ import sys
 
 import fixtures
 import pteron
+from pteron import _pteron
 
 FOLDER = pathlib.Path(pteron.__file__).parent
 
@@ -17,6 +19,21 @@ class PackageTest(fixtures.Test):
             self.assertTrue(hasattr(pteron, name), name)
         self.assertTrue((FOLDER / "py.typed").exists())
         self.assertEqual(pteron.__version__, (fixtures.ROOT / "VERSION").read_text().strip())
+
+    def test_stubs_are_the_extension(self):
+        stub = ast.parse((FOLDER / "_pteron.pyi").read_text())
+
+        def names(body):
+            return {node.name if hasattr(node, "name") else node.target.id for node in body if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AnnAssign))}
+
+        def public(owner):
+            return {name for name in dir(owner) if not name.startswith("_")}
+
+        self.assertEqual(names(stub.body), public(_pteron))
+        for node in stub.body:
+            if isinstance(node, ast.ClassDef):
+                with self.subTest(node.name):
+                    self.assertEqual(names(node.body) - {"__init__"}, public(getattr(_pteron, node.name)))
 
     def test_import_needs_neither_numpy_nor_long(self):
         code = "import time; t = time.process_time(); import pteron, sys; print(time.process_time() - t, 'numpy' in sys.modules, 'asyncio' in sys.modules)"

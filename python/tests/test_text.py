@@ -29,6 +29,18 @@ class TokenizerTest(fixtures.Test):
                 with self.subTest(f"{folder.name} {case['text'][:40]!r}"):
                     self.assertEqual("".join(tokenizer.stream(case["ids"])), tokenizer.decode(case["ids"]))
 
+    def test_errors_about_bytes_that_are_no_text(self):
+        path = self.folder / "tokenizer.json"
+        path.write_bytes(b'{"model": {"type": "B\xff\xfeE"}}')
+        self.assertEqual(self.fails("invalid_data", pteron.Tokenizer, path).file, str(path))
+        path.write_text('{"model": {"type": "M\u00e4gic", "vocab": {}}}')
+        self.assertIn("Mägic", self.fails("unsupported", pteron.Tokenizer, path).found)
+
+    def test_ids_out_of_range(self):
+        tokenizer = pteron.Tokenizer(fixtures.TOKENIZER)
+        for call in (lambda: tokenizer.decode([2**31]), lambda: tokenizer.piece(2**31), lambda: list(tokenizer.stream([10**9]))):
+            self.fails("invalid_argument", call)
+
     def test_vocabulary(self):
         tokenizer = pteron.Tokenizer(fixtures.TOKENIZER)
         self.assertEqual(tokenizer.id_of("<|end|>"), 0)
