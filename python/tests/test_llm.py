@@ -99,6 +99,9 @@ class ExportTest(fixtures.Test):
             self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_ctrl_c_ends_it(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+
         def interrupt(stage, done, total):
             if stage == "passes":
                 signal.raise_signal(signal.SIGINT)
