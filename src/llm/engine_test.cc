@@ -209,6 +209,7 @@ TEST(Engine, EveryAllocationOfARealProgramMayFail) {
       }
     }
     EXPECT_EQ(allocator.live(), 0u) << fail_at;
+    EXPECT_EQ(allocator.mistakes, 0u) << fail_at;
     ASSERT_LT(fail_at, 1000u);
   }
   EXPECT_EQ(failures, calls) << "an error each time";
