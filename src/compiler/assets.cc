@@ -1,8 +1,9 @@
 #include "compiler/assets.h"
 
-#include <algorithm>
 #include <memory>
 
+#include "import/json_text.h"
+#include "models/config.h"
 #include "text/chat_template.h"
 #include "text/tokenizer_compile.h"
 
@@ -10,13 +11,6 @@ namespace pteron::compiler {
 namespace {
 
 using Json = nlohmann::json;
-
-Result<Json> read_json_file(const std::string& path) {
-  PTERON_ASSIGN(const std::string text, read_text_file(path));
-  Json out = Json::parse(text, nullptr, false);
-  if (out.is_discarded()) return Status::error(Code::invalid_data, "the file is not JSON", {.file = path});
-  return out;
-}
 
 // Ids under a key: one or a list.
 Result<std::vector<int64_t>> ids_under(const Json& object, const char* key, int64_t vocab) {
@@ -29,6 +23,31 @@ Result<std::vector<int64_t>> ids_under(const Json& object, const char* key, int6
     if (number >= 0 && number < vocab) out.push_back(number);
   }
   return out;
+}
+
+// What the run side would refuse in a generation configuration is refused here, where it can still be mended.
+Status check_generation(const Json& generation, const std::string& file, int64_t vocab) {
+  models::Config config(generation, file);
+  const auto number = [&](const char* key, std::string_view range, auto good) {
+    const auto value = config.optional_number(key);
+    if (value && !good(*value)) config.fail(key, "a field has a wrong value", std::string(range), generation[key].dump());
+  };
+  const auto share = [](double value) { return value >= 0 && value <= 1; };
+  number("temperature", "at least 0", [](double value) { return value >= 0; });
+  number("top_p", "0 to 1", share);
+  number("min_p", "0 to 1", share);
+  number("typical_p", "above 0, at most 1", [&](double value) { return share(value) && value > 0; });
+  number("repetition_penalty", "above 0", [](double value) { return value > 0; });
+  const auto integer = [&](const char* key, const Json& value, int64_t end) {
+    if (value.is_number_integer() && value >= 0 && value < end) return;
+    config.fail(key, "a field has a wrong value", "an integer from 0 to " + std::to_string(end - 1), value.dump());
+  };
+  config.boolean("do_sample", false);
+  if (const Json* k = config.find("top_k"); k != nullptr) integer("top_k", *k, int64_t{1} << 31);
+  if (const Json* ends = config.find("eos_token_id"); ends != nullptr) {
+    for (const Json& id : ends->is_array() ? *ends : Json::array({*ends})) integer("eos_token_id", id, vocab);
+  }
+  return config.status();
 }
 
 emit::NamedBytes named_bytes(std::string key, std::vector<std::byte> bytes) {
@@ -98,9 +117,16 @@ Result<SpecialTokens> special_tokens(const importer::Checkpoint& checkpoint, con
   return out;
 }
 
-Result<Json> generation_config(const CompileRequest& request, const importer::Checkpoint& checkpoint) {
-  if (request.generation_config.empty()) return checkpoint.generation_config;
-  return read_json_file(request.generation_config);
+Result<Json> generation_config(const CompileRequest& request, const importer::Checkpoint& checkpoint, int64_t vocab) {
+  std::string file = request.generation_config;
+  Json generation = checkpoint.generation_config;
+  if (!file.empty()) {
+    PTERON_ASSIGN(generation, importer::read_json_object(file));
+  } else {
+    file = checkpoint.tokenizer.gguf ? checkpoint.source : checkpoint.source + "/generation_config.json";
+  }
+  if (!generation.is_null()) PTERON_TRY(check_generation(generation, file, vocab));
+  return generation;
 }
 
 Result<std::vector<emit::NamedBytes>> make_assets(const CompileRequest& request, const importer::Checkpoint& checkpoint, const Json& generation,

@@ -24,8 +24,9 @@ struct SpecialTokens {
 // A token id that is no id of the vocabulary is left out; a field of a wrong type is an error.
 Result<SpecialTokens> special_tokens(const importer::Checkpoint& checkpoint, const nlohmann::json& generation_config, int64_t vocab);
 
-// The generation configuration to use: the request's file, else the checkpoint's; null where there is none.
-Result<nlohmann::json> generation_config(const CompileRequest& request, const importer::Checkpoint& checkpoint);
+// The generation configuration to use: the request's file, else the checkpoint's; null where there is none. What a session could not sample with, and
+// end-of-text ids that are no ids of the vocabulary, are errors.
+Result<nlohmann::json> generation_config(const CompileRequest& request, const importer::Checkpoint& checkpoint, int64_t vocab);
 
 // Named data `tokenizer`, `tokenizer.json`, `chat_template`, `generation_config` and `model_card`, as far as they exist. Nothing for a request without assets, but
 // the model card is always there. `options` is what the card says about the export. No entry depends on when or where it was made. `progress` is told the bytes

@@ -70,13 +70,37 @@ TEST(GenerationConfig, TheRequestsFileReplacesTheSources) {
   importer::Checkpoint source = checkpoint();
   source.generation_config = {{"temperature", 0.5}};
   CompileRequest request;
-  EXPECT_EQ(*generation_config(request, source), source.generation_config);
+  EXPECT_EQ(*generation_config(request, source, 10), source.generation_config);
   request.generation_config = folder.write("mine.json", R"({"top_k": 3})");
-  EXPECT_EQ(*generation_config(request, source), json({{"top_k", 3}}));
+  EXPECT_EQ(*generation_config(request, source, 10), json({{"top_k", 3}}));
   request.generation_config = folder.write("broken.json", "{");
-  EXPECT_EQ(generation_config(request, source).status().detail().file, request.generation_config);
+  EXPECT_EQ(generation_config(request, source, 10).status().detail().file, request.generation_config);
   request.generation_config = folder.file("nothing");
-  EXPECT_EQ(generation_config(request, source).code(), Code::not_found);
+  EXPECT_EQ(generation_config(request, source, 10).code(), Code::not_found);
+}
+
+TEST(GenerationConfig, WhatASessionCouldNotUseIsNamed) {
+  importer::Checkpoint source = checkpoint();
+  const auto refused = [&](json config) {
+    source.generation_config = std::move(config);
+    const Status status = generation_config({}, source, 10).status();
+    const Detail& detail = status.detail();
+    return detail.file + " " + detail.field + " " + detail.expected + " " + detail.found;
+  };
+  const std::string file = "model/generation_config.json ";
+  EXPECT_EQ(refused({{"temperature", -1}}), file + "temperature at least 0 -1");
+  EXPECT_EQ(refused({{"temperature", "hot"}}), file + "temperature a number \"hot\"");
+  EXPECT_EQ(refused({{"temperature", std::nan("")}}), file + "temperature a number null");
+  EXPECT_EQ(refused({{"top_p", 1.5}}), file + "top_p 0 to 1 1.5");
+  EXPECT_EQ(refused({{"min_p", -0.5}}), file + "min_p 0 to 1 -0.5");
+  EXPECT_EQ(refused({{"typical_p", 0}}), file + "typical_p above 0, at most 1 0");
+  EXPECT_EQ(refused({{"repetition_penalty", 0}}), file + "repetition_penalty above 0 0");
+  EXPECT_EQ(refused({{"top_k", 1.5}}), file + "top_k an integer from 0 to 2147483647 1.5");
+  EXPECT_EQ(refused({{"do_sample", 1}}), file + "do_sample true or false 1");
+  EXPECT_EQ(refused({{"eos_token_id", 10}}), file + "eos_token_id an integer from 0 to 9 10");
+  EXPECT_EQ(refused({{"eos_token_id", {3, -1}}}), file + "eos_token_id an integer from 0 to 9 -1");
+  EXPECT_EQ(refused(json::array()), file + " an object []");
+  EXPECT_EQ(refused({{"temperature", 0}, {"top_k", 0}, {"typical_p", 1}, {"eos_token_id", {0, 9}}, {"pad_token_id", -1}, {"min_p", nullptr}, {"mine", "x"}}), "   ");
 }
 
 TEST(Assets, TheModelCardIsAlwaysThere) {

@@ -172,6 +172,10 @@ class Pipeline {
   Status build() {
     const WeightSource& weights = *checkpoint_.weights;
     PTERON_ASSIGN(decoder_, models::describe(checkpoint_.config, config_file(), [&](const std::string& name) { return weights.find(name) != nullptr; }));
+    PTERON_ASSIGN(generation_, generation_config(request_, checkpoint_, decoder_.vocab));
+    auto tokens = special_tokens(checkpoint_, generation_, decoder_.vocab);
+    if (!tokens.ok()) return std::move(tokens).status().in_file(config_file());
+    tokens_ = std::move(*tokens);
     PTERON_ASSIGN(options_, build_options(request_, decoder_, weights, report_.warnings));
     PTERON_ASSIGN(model_, models::build(decoder_, weights, options_));
     PTERON_TRY(ir::verify(model_.module).in_field("build"));
@@ -200,16 +204,14 @@ class Pipeline {
 
   Result<CompileReport> write() {
     PTERON_TRY(stages_.begin("assets"));
-    PTERON_ASSIGN(const nlohmann::json generation, generation_config(request_, checkpoint_));
-    PTERON_ASSIGN(const SpecialTokens tokens, special_tokens(checkpoint_, generation, decoder_.vocab));
     const nlohmann::ordered_json options = options_json(request_, options_);
     emit::EmitRequest emission;
-    PTERON_ASSIGN(emission.named_data, make_assets(request_, checkpoint_, generation, options, report_.warnings,
+    PTERON_ASSIGN(emission.named_data, make_assets(request_, checkpoint_, generation_, options, report_.warnings,
                                                        [&](uint64_t done, uint64_t total) { return stages_.progress(done, total); }));
     emission.module = &model_.module;
     emission.state_outputs = request_.state_outputs;
     emission.constant_methods = contract_methods(
-        model_.module, {&decoder_, &options_, &model_.cache, &model_.ropes, request_.state_outputs, tokens.eos, tokens.bos, tokens.pad});
+        model_.module, {&decoder_, &options_, &model_.cache, &model_.ropes, request_.state_outputs, tokens_.eos, tokens_.bos, tokens_.pad});
     for (const auto& entry : data_.entries()) emission.named_data.push_back({entry.key, entry.bytes.nbytes, entry.bytes.stream, entry.alignment});
     for (auto& split : partitions_) {
       auto& blobs = emission.delegates.emplace_back();
@@ -249,6 +251,8 @@ class Pipeline {
   Stages stages_;
   importer::Checkpoint checkpoint_;
   models::Decoder decoder_;
+  nlohmann::json generation_;
+  SpecialTokens tokens_;
   models::BuildOptions options_;
   models::BuiltModel model_;
   partition::NamedDataStore data_;

@@ -21,17 +21,23 @@ Result<TokenId> token(const Json& value, const JsonPath& path) {
   return static_cast<TokenId>(id);
 }
 
-Status read_number(const Json& root, std::string_view key, std::optional<double>& out) {
+// What a sampler takes; `least` itself only where `with_least` says so.
+struct Range {
+  double least, most;
+  bool with_least;
+  std::string_view words;
+};
+constexpr double kLargest = std::numeric_limits<double>::max();
+constexpr Range kShare = {0, 1, true, "a number from 0 to 1"};
+
+Status read_number(const Json& root, std::string_view key, const Range& range, std::optional<double>& out) {
   if (!present(root, key)) return {};
   const Json& value = *root.find(key);
-  if (!value.is(Json::Kind::number) && !value.is(Json::Kind::integer)) return json_error(JsonPath{nullptr, key, 0}, "a number", value);
+  const bool number = value.is(Json::Kind::number) || value.is(Json::Kind::integer);
+  if (!number || value.number() < range.least || value.number() > range.most || (value.number() == range.least && !range.with_least)) {
+    return json_error(JsonPath{nullptr, key, 0}, range.words, value);
+  }
   out = value.number();
-  return {};
-}
-
-Status read_token(const Json& root, std::string_view key, std::optional<TokenId>& out) {
-  if (!present(root, key)) return {};
-  PTERON_ASSIGN(out, token(*root.find(key), JsonPath{nullptr, key, 0}));
   return {};
 }
 
@@ -60,13 +66,11 @@ Result<GenerationConfig> parse_generation_config(std::string_view json) {
   PTERON_TRY(json_expect(root, Json::Kind::object, {}));
   GenerationConfig out;
   PTERON_TRY(read_eos(root, out.eos_tokens));
-  PTERON_TRY(read_token(root, "bos_token_id", out.bos_token));
-  PTERON_TRY(read_token(root, "pad_token_id", out.pad_token));
-  PTERON_TRY(read_number(root, "temperature", out.temperature));
-  PTERON_TRY(read_number(root, "top_p", out.top_p));
-  PTERON_TRY(read_number(root, "min_p", out.min_p));
-  PTERON_TRY(read_number(root, "typical_p", out.typical_p));
-  PTERON_TRY(read_number(root, "repetition_penalty", out.repetition_penalty));
+  PTERON_TRY(read_number(root, "temperature", {0, kLargest, true, "a number from 0"}, out.temperature));
+  PTERON_TRY(read_number(root, "top_p", kShare, out.top_p));
+  PTERON_TRY(read_number(root, "min_p", kShare, out.min_p));
+  PTERON_TRY(read_number(root, "typical_p", {0, 1, false, "a number above 0, at most 1"}, out.typical_p));
+  PTERON_TRY(read_number(root, "repetition_penalty", {0, kLargest, false, "a number above 0"}, out.repetition_penalty));
   if (present(root, "top_k")) {
     PTERON_ASSIGN(out.top_k, json_size(*root.find("top_k"), JsonPath{nullptr, "top_k", 0}));
   }

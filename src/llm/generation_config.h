@@ -14,7 +14,6 @@ namespace pteron::llm {
 // Absent fields were absent (or null) in the file.
 struct GenerationConfig {
   std::vector<TokenId> eos_tokens;
-  std::optional<TokenId> bos_token, pad_token;
   std::optional<bool> do_sample;
   std::optional<double> temperature, top_p, min_p, typical_p, repetition_penalty;
   std::optional<int64_t> top_k;
@@ -24,7 +23,7 @@ struct GenerationConfig {
   SamplerParams sampler() const;
 };
 
-// Unknown keys are ignored; a known one of the wrong type is an error with its name.
+// Unknown keys are ignored; a known one of the wrong type, or that a sampler would not take, is an error with its name.
 Result<GenerationConfig> parse_generation_config(std::string_view json);
 
 }  // namespace pteron::llm

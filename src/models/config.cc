@@ -11,6 +11,12 @@ std::string shown(const nlohmann::json& value) {
   return text;
 }
 
+// Programs compute in float32: neither infinite there, nor zero where the file says otherwise.
+bool fits_float(double number) {
+  const auto f = static_cast<float>(number);
+  return std::isfinite(f) && (f != 0 || number == 0);
+}
+
 }  // namespace
 
 Config::Config(const nlohmann::json& object, std::string file, std::string prefix)
@@ -53,11 +59,16 @@ std::optional<int64_t> Config::optional_size(std::string_view key, int64_t most)
 std::optional<double> Config::optional_number(std::string_view key) {
   const nlohmann::json* value = find(key);
   if (!value) return std::nullopt;
-  if (!value->is_number() || !std::isfinite(value->get<double>())) {
+  const double number = value->is_number() ? value->get<double>() : std::nan("");
+  if (!std::isfinite(number)) {
     fail(key, "a field has a wrong type", "a number", shown(*value));
     return std::nullopt;
   }
-  return value->get<double>();
+  if (!fits_float(number)) {
+    fail(key, "a field has a wrong value", "a number in the range of float32", shown(*value));
+    return std::nullopt;
+  }
+  return number;
 }
 
 double Config::number(std::string_view key, double fallback) { return optional_number(key).value_or(fallback); }
@@ -101,7 +112,15 @@ std::vector<T> Config::list(std::string_view key, std::string_view what, bool (n
 }
 
 std::vector<std::string> Config::texts(std::string_view key) { return list<std::string>(key, "strings", &nlohmann::json::is_string); }
-std::vector<double> Config::numbers(std::string_view key) { return list<double>(key, "numbers", &nlohmann::json::is_number); }
+
+std::vector<double> Config::numbers(std::string_view key) {
+  std::vector<double> out = list<double>(key, "numbers", &nlohmann::json::is_number);
+  for (const double number : out) {
+    if (!fits_float(number)) fail(key, "a field has a wrong value", "numbers in the range of float32", shown(number));
+  }
+  return out;
+}
+
 std::vector<int64_t> Config::integers(std::string_view key) { return list<int64_t>(key, "integers", &nlohmann::json::is_number_integer); }
 
 std::optional<Config> Config::object(std::string_view key) {

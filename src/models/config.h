@@ -34,7 +34,7 @@ class Config {
   // A positive integer up to `most`. Without a fallback the field is required.
   int64_t size(std::string_view key, std::optional<int64_t> fallback = std::nullopt, int64_t most = kMaxSize);
   std::optional<int64_t> optional_size(std::string_view key, int64_t most = kMaxSize);  // absent or null: nothing
-  double number(std::string_view key, double fallback);
+  double number(std::string_view key, double fallback);  // in the range of float32, as all numbers here
   std::optional<double> optional_number(std::string_view key);
   bool boolean(std::string_view key, bool fallback);
   std::string text(std::string_view key, const std::string& fallback);

@@ -49,15 +49,8 @@ void read_type_fields(Config& p, Rope& rope, bool top_level_original) {
   rope.long_factor = p.numbers("long_factor");
 }
 
-void check(Config& config, Config& p, const Rope& rope) {
-  const auto wrong = [&](std::string_view key, std::string expected, double found) { p.fail(key, "a RoPE parameter has a wrong value", std::move(expected), std::to_string(found)); };
-  if (!(rope.theta > 1)) config.fail("rope_theta", "a RoPE parameter has a wrong value", "a base above 1", std::to_string(rope.theta));
-  if (rope.type != RopeType::plain && !(rope.factor > 0)) wrong("factor", "a positive number", rope.factor);
-  if (rope.type == RopeType::llama3 && !(rope.high_freq_factor > rope.low_freq_factor && rope.low_freq_factor > 0)) {
-    wrong("high_freq_factor", "more than low_freq_factor", rope.high_freq_factor);
-  }
-  if (rope.type == RopeType::yarn && !(rope.beta_fast > rope.beta_slow && rope.beta_slow > 0)) wrong("beta_fast", "more than beta_slow", rope.beta_fast);
-  if (rope.type != RopeType::longrope) return;
+template <class Wrong>
+void check_factors(const Rope& rope, const Wrong& wrong) {
   const auto frequencies = static_cast<size_t>(rope.rotary_dims / 2);
   if (rope.short_factor.size() != frequencies) wrong("short_factor", std::to_string(frequencies) + " numbers", static_cast<double>(rope.short_factor.size()));
   if (rope.long_factor.size() != frequencies) wrong("long_factor", std::to_string(frequencies) + " numbers", static_cast<double>(rope.long_factor.size()));
@@ -65,6 +58,30 @@ void check(Config& config, Config& p, const Rope& rope) {
     for (double f : *list) {
       if (!(f > 0)) wrong(list == &rope.short_factor ? "short_factor" : "long_factor", "positive numbers", f);
     }
+  }
+}
+
+void check(Config& config, Config& p, const Rope& rope) {
+  const auto wrong = [&](std::string_view key, std::string expected, double found) {
+    p.fail(key, "a RoPE parameter has a wrong value", std::move(expected), nlohmann::json(found).dump());
+  };
+  if (!(rope.theta > 1)) config.fail("rope_theta", "a RoPE parameter has a wrong value", "a base above 1", nlohmann::json(rope.theta).dump());
+  if (rope.type != RopeType::plain && !(rope.factor > 0)) wrong("factor", "a positive number", rope.factor);
+  if (rope.type == RopeType::llama3 && !(rope.high_freq_factor > rope.low_freq_factor && rope.low_freq_factor > 0)) {
+    wrong("high_freq_factor", "more than low_freq_factor", rope.high_freq_factor);
+  }
+  if (rope.type == RopeType::yarn && !(rope.beta_fast > rope.beta_slow && rope.beta_slow > 0)) wrong("beta_fast", "more than beta_slow", rope.beta_fast);
+  if (rope.type == RopeType::longrope) check_factors(rope, wrong);
+  if (rope.attention_factor < 0) wrong("attention_factor", "a positive number", rope.attention_factor);
+  if (!config.status().ok()) return;
+  // Each parameter may be sound by itself and their product not.
+  for (const int64_t length : {int64_t{1}, kMaxSize}) {
+    const RopeTable table = rope_table(rope, length);
+    for (const float frequency : table.inv_freq) {
+      if (!(frequency > 0) || !std::isfinite(frequency * static_cast<float>(kMaxSize))) return wrong("factor", "a factor under which frequencies stay in float32's range", rope.factor);
+    }
+    const auto attention = static_cast<float>(table.attention_factor);
+    if (!(attention > 0) || !std::isfinite(attention)) return wrong("attention_factor", "a positive number", table.attention_factor);
   }
 }
 

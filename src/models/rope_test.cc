@@ -51,7 +51,7 @@ TEST(Rope, NestedParametersByLayerType) {
 TEST(Rope, LinearDividesEveryFrequency) {
   const RopeTable plain = rope_table(read("{}").rope, 256), scaled = rope_table(read(R"({"rope_scaling": {"type": "linear", "factor": 4.0}})").rope, 256);
   for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(scaled.inv_freq[i], plain.inv_freq[i] / 4);
-  EXPECT_EQ(read(R"({"rope_scaling": {"type": "linear"}})").error, "rope_scaling.factor: 0.000000");
+  EXPECT_EQ(read(R"({"rope_scaling": {"type": "linear"}})").error, "rope_scaling.factor: 0.0");
 }
 
 TEST(Rope, Llama3KeepsShortWavesAndDividesLongOnes) {
@@ -86,18 +86,32 @@ TEST(Rope, LongRopeIsFrozenToTheListOfTheContext) {
   EXPECT_FLOAT_EQ(rope_table(r.rope, 64).inv_freq[0], 1.0f);
   EXPECT_FLOAT_EQ(rope_table(r.rope, 65).inv_freq[0], 0.5f);
   EXPECT_NEAR(rope_table(r.rope, 64).attention_factor, std::sqrt(1 + std::log(4.0) / std::log(64.0)), 1e-12);
-  EXPECT_EQ(read(R"({"rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [2, 2, 2, 2]}})").error, "rope_scaling.short_factor: 1.000000");
+  EXPECT_EQ(read(R"({"rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [2, 2, 2, 2]}})").error, "rope_scaling.short_factor: 1.0");
 }
 
 TEST(Rope, TheBaseIsCheckedWhereverItStands) {
-  EXPECT_EQ(read(R"({"rope_theta": 0})").error, "rope_theta: 0.000000");
-  EXPECT_EQ(read(R"({"rope_theta": -10000.0, "rope_parameters": {"rope_type": "default"}})").error, "rope_theta: -10000.000000");
-  EXPECT_EQ(read(R"({"rope_parameters": {"rope_theta": 1}})").error, "rope_theta: 1.000000");
+  EXPECT_EQ(read(R"({"rope_theta": 0})").error, "rope_theta: 0.0");
+  EXPECT_EQ(read(R"({"rope_theta": -10000.0, "rope_parameters": {"rope_type": "default"}})").error, "rope_theta: -10000.0");
+  EXPECT_EQ(read(R"({"rope_parameters": {"rope_theta": 1}})").error, "rope_theta: 1.0");
 }
 
 TEST(Rope, WhatCannotBeFrozenIsRefusedByName) {
   EXPECT_EQ(read(R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})").error, "rope_scaling.rope_type: dynamic");
   EXPECT_EQ(read(R"({"rope_parameters": {"rope_type": "spiral"}})").error, "rope_parameters.rope_type: spiral");
+}
+
+TEST(Rope, NumbersThatFloat32CannotTurnWithAreRefused) {
+  const auto scaled = [](const std::string& type, const std::string& rest) { return read((R"({"rope_scaling": {"rope_type": ")" + type + "\", " + rest + "}}").c_str()).error; };
+  EXPECT_EQ(read(R"({"rope_theta": 1e-300})").error, "rope_theta: 1e-300");
+  EXPECT_EQ(read(R"({"rope_theta": 1e300})").error, "rope_theta: 1e+300");
+  EXPECT_EQ(scaled("linear", R"("factor": 1e-300)"), "rope_scaling.factor: 1e-300");
+  EXPECT_EQ(scaled("linear", R"("factor": 1e-37)"), "rope_scaling.factor: 1e-37") << "angles are infinite";
+  EXPECT_EQ(scaled("linear", R"("factor": -2)"), "rope_scaling.factor: -2.0");
+  EXPECT_EQ(scaled("llama3", R"("factor": 1e-37, "original_max_position_embeddings": 2)"), "rope_scaling.factor: 1e-37");
+  EXPECT_EQ(scaled("yarn", R"("factor": 4, "attention_factor": -1)"), "rope_scaling.attention_factor: -1.0");
+  EXPECT_EQ(scaled("yarn", R"("factor": 4, "mscale": -100, "mscale_all_dim": 1)").substr(0, 30), "rope_scaling.attention_factor:");
+  EXPECT_EQ(scaled("longrope", R"("short_factor": [1, 1, 1, 1e-300], "long_factor": [1, 1, 1, 1])"), "rope_scaling.short_factor: 1e-300");
+  EXPECT_EQ(scaled("linear", R"("factor": 0.5)"), "");
 }
 
 }  // namespace
