@@ -29,13 +29,18 @@ int run(Context& context, Options& options) {
   const Result<Program> program = Program::open(options.file, trusted->policy, options.data);
   if (!program.ok()) return fail(context, program.status());
   options.cases.threads = context.threads;
+  const bool show = !context.quiet && stderr_is_terminal();
+  size_t begun = 0;
+  if (show) options.cases.on_start = [&](const std::string& name) { std::fprintf(stderr, "\r\x1b[K%zu of %zu: %s", ++begun, conformance_cases().size(), name.c_str()); };
   if (!context.json) {
-    options.cases.on_case = [](const ConformanceCase& result) {
+    options.cases.on_case = [&](const ConformanceCase& result) {
+      if (show) std::fprintf(stderr, "\r\x1b[K");
       std::printf("%-15s %s%s%s\n", result.result.c_str(), result.name.c_str(), result.detail.empty() ? "" : ": ", result.detail.c_str());
       std::fflush(stdout);
     };
   }
   const Result<std::vector<ConformanceCase>> results = run_conformance(*program, options.cases);
+  if (show) std::fprintf(stderr, "\r\x1b[K");
   if (!results.ok()) return fail(context, results.status().in_file(options.file));
   size_t failed = 0;
   Json cases = Json::array();
@@ -55,8 +60,8 @@ int run(Context& context, Options& options) {
 void add_conformance(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("conformance", "run the contract's cases against a program");
-  verb.add_option("FILE", options->file, "the program");
-  verb.add_option("--data", options->data, "a .ptd file with external tensors (repeatable)");
+  reads(verb.add_option("FILE", options->file, "the program"));
+  reads(verb.add_option("--data", options->data, "a .ptd file with external tensors (repeatable)"));
   verb.add_option("--case", options->cases.only, "one case, or the part of its name before the dot");
   verb.add_option("--seconds", options->cases.seconds, "leave out cases that would take longer")->check(CLI::Range(0.0, 1e6))->capture_default_str();
   verb.add_flag("--list", options->list, "list the cases and stop");

@@ -225,11 +225,11 @@ int run_exec(Context& context, const Options& options) {
 void add_exec(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("exec", "run a method of any program on tensors from a file");
-  verb.add_option("FILE", options->file, "the program")->required();
+  reads(verb.add_option("FILE", options->file, "the program"))->required();
   verb.add_option("--method", options->method, "the method")->capture_default_str();
-  verb.add_option("--inputs", options->inputs, "safetensors file with input_0, input_1, ... (scalars as tensors of one element)");
-  verb.add_option("-o,--output", options->output, "safetensors file to write output_0, output_1, ... to");
-  verb.add_option("--data", options->data, "a .ptd file with external tensors (repeatable)");
+  reads(verb.add_option("--inputs", options->inputs, "safetensors file with input_0, input_1, ... (scalars as tensors of one element)"));
+  writes(verb.add_option("-o,--output", options->output, "safetensors file to write output_0, output_1, ... to"));
+  reads(verb.add_option("--data", options->data, "a .ptd file with external tensors (repeatable)"));
   verb.add_option("--repeat", options->repeat, "number of calls; state carries over")->check(CLI::Range(1, 100000000))->capture_default_str();
   verb.add_option("--feed", options->feed, "OUT=IN: output OUT of a call becomes input IN of the next (repeatable)");
   add_trust_options(verb, options->trust);

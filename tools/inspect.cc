@@ -168,9 +168,9 @@ int run_inspect(Context& context, const Options& options) {
 void add_inspect(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("inspect", "show what a program contains");
-  verb.add_option("FILE", options->file, "the program")->required();
-  verb.add_option("--data", options->data, "a .ptd file with external tensors (repeatable)");
-  verb.add_option("--html", options->html, "write a self-contained page: size map, memory plan, a graph per method");
+  reads(verb.add_option("FILE", options->file, "the program"))->required();
+  reads(verb.add_option("--data", options->data, "a .ptd file with external tensors (repeatable)"));
+  writes(verb.add_option("--html", options->html, "write a self-contained page: size map, memory plan, a graph per method"));
   verb.add_option("--method", options->method, "this method only");
   verb.add_flag("--instructions", options->instructions, "list the instructions");
   verb.add_option("--prompt", options->prompt, "explain how a prompt of N tokens is split")->check(CLI::Range(1, 1 << 30));

@@ -55,11 +55,11 @@ int run_keygen(Context& context, const Options& options) {
 void add_keygen(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("keygen", "make a key pair to sign programs with");
-  verb.add_option("-o,--output", options->output, "file for the private key (PEM, mode 0600)")->required();
-  verb.add_option("--public", options->public_output, "file for the public key (PEM)")->required();
+  writes(verb.add_option("-o,--output", options->output, "file for the private key (PEM, mode 0600)"))->required();
+  writes(verb.add_option("--public", options->public_output, "file for the public key (PEM)"))->required();
   verb.add_option("--algorithm", options->algorithm, "ed25519, ecdsa-p256 or rsa-pss-3072")->capture_default_str();
   verb.add_flag("--passphrase", options->passphrase, "encrypt the private key with a passphrase that is asked for");
-  verb.add_option("--passphrase-file", options->passphrase_file, "encrypt it with the first line of this file");
+  reads(verb.add_option("--passphrase-file", options->passphrase_file, "encrypt it with the first line of this file"));
   verb.add_flag("--force", options->force, "replace an existing private key");
   finish_verb(verb, context, "pteron keygen -o maker.key.pem --public maker.pub.pem",
               [&context, options] { return run_keygen(context, *options); });

@@ -50,7 +50,7 @@ Passphrase new_passphrase(const std::string& path) {
 }
 
 void add_trust_options(CLI::App& verb, TrustOptions& options) {
-  verb.add_option("--trust", options.trust, "a public key (PEM) to trust (repeatable)");
+  reads(verb.add_option("--trust", options.trust, "a public key (PEM) to trust (repeatable)"));
   verb.add_flag("--require-signed", options.require_signed, "refuse a file that no trusted key signed");
   verb.add_flag("--allow-expired", options.allow_expired, "accept a signature whose not-after has passed");
   verb.add_option("--minimum-counter", options.minimum_counter, "refuse a signed file with a smaller roll-back counter");

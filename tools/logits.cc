@@ -51,7 +51,7 @@ void add_logits(CLI::App& app, Context& context) {
   CLI::App& verb = *app.add_subcommand("logits", "write the logits of a token sequence");
   add_engine_options(verb, options->engine);
   verb.add_option("--tokens", options->tokens, "token ids, comma-separated")->required();
-  verb.add_option("-o,--output", options->output, "safetensors file for `logits`, float32 [P, V]")->required();
+  writes(verb.add_option("-o,--output", options->output, "safetensors file for `logits`, float32 [P, V]"))->required();
   verb.add_flag("--last", options->last, "of the last token only: [1, V]");
   finish_verb(verb, context, "pteron logits smollm2.pte --tokens 504,3575,282 -o logits.safetensors", [&context, options] { return run_logits(context, *options); });
 }

@@ -105,19 +105,19 @@ void add_manifest(CLI::App& app, Context& context) {
   verb.require_subcommand(1);
 
   CLI::App& show = *verb.add_subcommand("show", "print the manifest; nothing is checked");
-  show.add_option("FILE", options->file, "a signed file")->required();
+  reads(show.add_option("FILE", options->file, "a signed file"))->required();
   finish_verb(show, context, "pteron manifest show model.pte", [&context, options] { return run_show(context, *options); });
 
   CLI::App& strip = *verb.add_subcommand("strip", "take the manifest away: the original bytes");
   strip.add_option("FILE", options->file, "a signed file; replaced as a whole unless -o is given")->required();
-  strip.add_option("-o,--output", options->output, "write the result here");
+  writes(strip.add_option("-o,--output", options->output, "write the result here"));
   finish_verb(strip, context, "pteron manifest strip signed.pte -o model.pte",
               [&context, options] { return run_strip(context, *options); });
 
   CLI::App& append = *verb.add_subcommand("append", "append a signature that was made elsewhere");
   append.add_option("FILE", options->file, "a program; replaced as a whole unless -o is given")->required();
-  append.add_option("--signature-file", options->signature_file, "the signature, raw bytes (at most 512)")->required();
-  append.add_option("-o,--output", options->output, "write the result here");
+  reads(append.add_option("--signature-file", options->signature_file, "the signature, raw bytes (at most 512)"))->required();
+  writes(append.add_option("-o,--output", options->output, "write the result here"));
   finish_verb(append, context, "pteron manifest append model.pte --signature-file model.sig",
               [&context, options] { return run_append(context, *options); });
 }

@@ -56,7 +56,7 @@ void add_perplexity(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("perplexity", "score a text");
   add_engine_options(verb, options->engine);
-  verb.add_option("-f,--file", options->text, "the text; - for standard input");
+  reads(verb.add_option("-f,--file", options->text, "the text; - for standard input"));
   verb.add_option("--tokens", options->tokens, "token ids instead of a text, comma-separated");
   verb.add_option("--ctx", options->windows.window, "tokens of a window")->check(CLI::Range(2, 1 << 24))->capture_default_str();
   verb.add_option("--stride", options->windows.stride, "a new window every so many tokens")->check(CLI::Range(1, 1 << 24))->capture_default_str();

@@ -33,10 +33,13 @@ Result<std::vector<TokenId>> prompt_tokens(const Engine& engine, const Options& 
   if (!read.ok()) return read.status();
   text = std::move(*read);
   if (!options.chat) return engine.encode_prompt(text);
+  for (const auto& [field, part] : {std::pair("--system", &options.system), std::pair("prompt", &std::as_const(text))}) {
+    if (const Status status = check_utf8(field, *part); !status.ok()) return status;
+  }
   Json messages = Json::array();
   if (options.has_system) messages.push_back({{"role", "system"}, {"content", options.system}});
   messages.push_back({{"role", "user"}, {"content", text}});
-  return engine.encode_chat(Json{{"messages", std::move(messages)}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return engine.encode_chat(Json{{"messages", std::move(messages)}}.dump());
 }
 
 int run_once(Context& context, const Options& options) {
@@ -61,6 +64,9 @@ int run_once(Context& context, const Options& options) {
     Result<std::vector<TokenId>> encoded = prompt_tokens(*engine, options, text);
     if (!encoded.ok()) return fail(context, encoded.status());
     ids = std::move(*encoded);
+    if (ids.empty() && options.load_session.empty()) {
+      return fail(context, Status::error(Code::invalid_argument, "the prompt is empty", {.file = {}, .field = "prompt", .expected = "at least one token", .found = "none"}));
+    }
   }
   Result<GenerateOptions> generate = generate_options(*engine, options.generate);
   if (!generate.ok()) return fail_usage(context, generate.status().message());
@@ -119,13 +125,13 @@ void add_run(CLI::App& app, Context& context) {
   add_engine_options(verb, options->engine);
   verb.add_option("DASH", options->dash, "- reads the prompt from standard input");
   CLI::Option* prompt = verb.add_option("-p,--prompt", options->prompt, "the text to continue");
-  verb.add_option("-f,--file", options->prompt_file, "a file with the text");
+  reads(verb.add_option("-f,--file", options->prompt_file, "a file with the text"));
   verb.add_option("--tokens", options->tokens, "token ids instead of a text, comma-separated");
   verb.add_flag("--chat", options->chat, "the text is a user's message under the file's chat template");
   CLI::Option* system = verb.add_option("--system", options->system, "a system message, with --chat");
   verb.add_flag("--echo", options->echo, "print the prompt before its continuation");
   add_generate_options(verb, options->generate);
-  verb.add_option("--save-session", options->save_session, "write the session's state when done")->check(file_name());
+  writes(verb.add_option("--save-session", options->save_session, "write the session's state when done"));
   verb.add_option("--load-session", options->load_session, "continue from a saved session")->check(file_name());
   finish_verb(verb, context, "pteron run smollm2.pte -p \"The capital of France is\" -n 16", [&context, options, prompt, system] {
     options->has_prompt = prompt->count() > 0;

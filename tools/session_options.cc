@@ -5,12 +5,27 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace pteron::tools {
+namespace {
+
+// "ID=BIAS": a number, or minus infinity.
+std::optional<std::pair<TokenId, double>> parse_bias(const std::string& text) {
+  std::pair<TokenId, double> bias;
+  const char* const end = text.data() + text.size();
+  const auto id = std::from_chars(text.data(), end, bias.first);
+  if (id.ec != std::errc() || bias.first < 0 || id.ptr == end || *id.ptr != '=') return std::nullopt;
+  const auto number = std::from_chars(id.ptr + 1, end, bias.second);
+  if (number.ec != std::errc() || number.ptr != end || std::isnan(bias.second) || bias.second == std::numeric_limits<double>::infinity()) return std::nullopt;
+  return bias;
+}
+
+}  // namespace
 
 void add_engine_options(CLI::App& verb, EngineFlags& flags) {
-  verb.add_option("FILE", flags.file, "the program")->required();
-  verb.add_option("--data", flags.data, "a .ptd file with external tensors (repeatable)");
+  reads(verb.add_option("FILE", flags.file, "the program"))->required();
+  reads(verb.add_option("--data", flags.data, "a .ptd file with external tensors (repeatable)"));
   verb.add_option("--chunk", flags.chunk, "rows used of a prefill call (all)")->check(CLI::Range(1, 1 << 20));
   verb.add_option("--min-chunk", flags.min_chunk, "fewer remaining tokens than this go one by one through decode")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   add_trust_options(verb, flags.trust);
@@ -36,11 +51,12 @@ void add_generate_options(CLI::App& verb, GenerateFlags& flags) {
   verb.add_option("--top-k", flags.top_k, "keep the k best tokens; 0 is off")->check(CLI::Range(0, 1 << 30));
   verb.add_option("--top-p", flags.top_p, "keep the smallest set of tokens with this probability")->check(CLI::Range(0.0, 1.0));
   verb.add_option("--min-p", flags.min_p, "keep tokens with at least this share of the best one's probability")->check(CLI::Range(0.0, 1.0));
-  verb.add_option("--typical-p", flags.typical_p, "keep the most typical tokens up to this probability")->check(CLI::Range(0.0, 1.0));
-  verb.add_option("--repetition-penalty", flags.repetition_penalty, "above 1: tokens already there become less likely");
+  verb.add_option("--typical-p", flags.typical_p, "keep the most typical tokens up to this probability")->check(positive_number(1));
+  verb.add_option("--repetition-penalty", flags.repetition_penalty, "above 1: tokens already there become less likely")->check(positive_number(1e6));
   verb.add_option("--presence-penalty", flags.presence_penalty, "subtracted from the score of a token that was generated");
   verb.add_option("--frequency-penalty", flags.frequency_penalty, "subtracted once for each time a token was generated");
-  verb.add_option("--logit-bias", flags.logit_bias, "ID=BIAS (repeatable)");
+  verb.add_option("--logit-bias", flags.logit_bias, "ID=BIAS (repeatable); -inf bans the token")->check(CLI::Validator(
+      [](std::string& text) { return parse_bias(text) ? std::string() : "expected ID=BIAS with a token id and a number, found " + text; }, ""));
   verb.add_option("--seed", flags.seed, "of the sampler; equal seeds give equal text");
   verb.add_option("--stop", flags.stop, "end the generation before this text (repeatable)");
   verb.add_flag("--ignore-eos", flags.ignore_eos, "an end-of-text token does not end the generation");
@@ -63,14 +79,12 @@ Result<GenerateOptions> generate_options(const Engine& engine, const GenerateFla
   if (flags.frequency_penalty) sampler.frequency_penalty = *flags.frequency_penalty;
   if (flags.seed) sampler.seed = *flags.seed;
   for (const std::string& text : flags.logit_bias) {
-    int id = 0, used = 0;
-    double bias = 0;
-    if (std::sscanf(text.c_str(), "%d=%lf%n", &id, &bias, &used) != 2 || static_cast<size_t>(used) != text.size() || id < 0 ||
-        static_cast<size_t>(id) >= engine.vocab_size()) {
+    const auto bias = parse_bias(text);
+    if (!bias || static_cast<size_t>(bias->first) >= engine.vocab_size()) {
       return Status::error(Code::invalid_argument, "malformed --logit-bias",
                            {.file = {}, .field = "--logit-bias", .expected = "ID=BIAS with ID below " + std::to_string(engine.vocab_size()), .found = text});
     }
-    sampler.logit_bias.emplace_back(id, bias);
+    sampler.logit_bias.push_back(*bias);
   }
   if (flags.ignore_eos) options.eos_tokens.clear();
   options.stop_strings = flags.stop;

@@ -28,7 +28,7 @@ struct GenerateFlags {
   std::optional<double> temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
   std::optional<int64_t> top_k;
   std::optional<uint64_t> seed;
-  std::vector<std::string> logit_bias, stop;
+  std::vector<std::string> logit_bias, stop;  // biases as ID=BIAS
   bool ignore_eos = false;
   size_t lookup = 0;
   double time_limit = 0;

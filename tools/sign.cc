@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "pteron/program.h"
 #include "tools/keys.h"
 #include "tools/times.h"
 #include "tools/verb.h"
@@ -24,6 +25,9 @@ Result<SignOptions> sign_options(const Context& context, const Options& options)
   if (!options.not_after.empty()) {
     const Result<Time> end = parse_time("--not-after", options.not_after, *now);
     if (!end.ok()) return end.status();
+    if (*end <= *now) {
+      return Status::error(Code::invalid_argument, "a signature that has expired already", {.file = {}, .field = "--not-after", .expected = "later than " + time_text(*now), .found = time_text(*end)});
+    }
     result.not_after = *end;
   }
   result.counter = options.counter;
@@ -35,6 +39,7 @@ Result<SignOptions> sign_options(const Context& context, const Options& options)
 int run_sign(Context& context, const Options& options) {
   const Result<SignOptions> how = sign_options(context, options);
   if (!how.ok()) return how.code() == Code::invalid_argument ? fail_usage(context, how.status().message()) : fail(context, how.status());
+  if (const Status structure = Program::open(options.file).status(); !structure.ok()) return fail(context, structure);
   const Result<PrivateKey> key = read_private_key(options.key, options.passphrase_file);
   if (!key.ok()) return fail(context, key.status());
   const std::string output = options.output.empty() ? options.file : options.output;
@@ -57,13 +62,13 @@ void add_sign(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("sign", "sign a program");
   verb.add_option("FILE", options->file, "the program; replaced as a whole unless -o is given")->required();
-  verb.add_option("--key", options->key, "the private key (PEM)")->required();
-  verb.add_option("-o,--output", options->output, "write the signed program here");
-  verb.add_option("--passphrase-file", options->passphrase_file, "the passphrase of an encrypted key is the first line of this file");
+  reads(verb.add_option("--key", options->key, "the private key (PEM)"))->required();
+  writes(verb.add_option("-o,--output", options->output, "write the signed program here"));
+  reads(verb.add_option("--passphrase-file", options->passphrase_file, "the passphrase of an encrypted key is the first line of this file"));
   verb.add_option("--counter", options->counter, "a number that grows with each release, against roll-back")->capture_default_str();
   verb.add_option("--not-after", options->not_after, "when the signature expires: 2027-01-31, 2027-01-31T12:00:00Z or 90d");
   verb.add_flag("--no-time", options->no_time, "do not state the time of signing");
-  verb.add_option("--data", options->data, "a .ptd file that belongs to the program, to sign with it (repeatable)");
+  reads(verb.add_option("--data", options->data, "a .ptd file that belongs to the program, to sign with it (repeatable)"));
   finish_verb(verb, context, "pteron sign model.pte --key maker.key.pem --counter 3",
               [&context, options] { return run_sign(context, *options); });
 }

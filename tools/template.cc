@@ -57,6 +57,8 @@ int run_template(Context& context, const Options& options) {
   const Result<ChatTemplate> parsed = ChatTemplate::parse(*source);
   if (!parsed.ok()) return fail_template(context, parsed.status().in_file(options.file));
   const Result<std::string> text = parsed->render(*variables, render);
+  if (!text.ok() && text.status().detail().field == "now") return fail_usage(context, "template: --now: " + text.status().message());
+  if (!text.ok() && text.code() == Code::invalid_argument) return fail(context, text.status().in_file(options.messages));
   if (!text.ok()) return fail_template(context, text.status().in_file(options.file));
   if (context.json) return print_json({{"text", *text}});
   std::fwrite(text->data(), 1, text->size(), stdout);
@@ -68,8 +70,8 @@ int run_template(Context& context, const Options& options) {
 void add_template(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("template", "render a chat under a chat template");
-  verb.add_option("FILE", options->file, "a program with a template, or a .jinja file")->required();
-  verb.add_option("--messages", options->messages, "JSON object with `messages`, optionally `tools` and other variables; - for standard input")->required();
+  reads(verb.add_option("FILE", options->file, "a program with a template, or a .jinja file"))->required();
+  reads(verb.add_option("--messages", options->messages, "JSON object with `messages`, optionally `tools` and other variables; - for standard input"))->required();
   verb.add_flag("--no-generation-prompt", options->no_generation_prompt, "do not open the assistant's turn");
   verb.add_option("--now", options->now, "time for strftime_now, as 2024-07-26T09:05:03");
   verb.add_option("--bos-token", options->bos, "what the template sees as bos_token (the program's)");

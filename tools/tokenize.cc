@@ -105,7 +105,7 @@ int run_tokenize(Context& context, const Options& options) {
 void add_tokenize(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("tokenize", "text on standard input to ids, or back");
-  verb.add_option("FILE", options->file, "a program, a tokenizer.json, or a .gguf file")->required();
+  reads(verb.add_option("FILE", options->file, "a program, a tokenizer.json, or a .gguf file"))->required();
   verb.add_flag("--parse-special", options->encode.parse_special, "recognise special tokens in the text");
   verb.add_flag("--add-special", options->encode.add_special, "add what the post-processor adds");
   verb.add_flag("--decode", options->decode, "ids to text");

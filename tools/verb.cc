@@ -1,12 +1,15 @@
 #include "tools/verb.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <span>
@@ -38,6 +41,19 @@ Status os_error(std::string_view what, const std::string& path, int error) {
   return Status::error(error == ENOENT ? Code::not_found : Code::io_error, what, {.file = path, .field = {}, .expected = {}, .found = std::generic_category().message(error)});
 }
 
+// Returns errno, or 0.
+int write_and_close(int file, std::string_view text, bool sync) {
+  int error = 0;
+  while (!text.empty() && error == 0) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count >= 0) text.remove_prefix(static_cast<size_t>(count));
+    else if (errno != EINTR || interrupted()) error = errno;
+  }
+  if (error == 0 && sync && ::fsync(file) != 0) error = errno;
+  if (::close(file) != 0 && error == 0) error = errno;
+  return error;
+}
+
 int exit_code_of(Code code) {
   switch (code) {
     case Code::ok: return kDone;
@@ -60,27 +76,35 @@ CLI::Validator whole_number() {
       "");
 }
 
-// A file that the verb writes and that it reads as well, or writes as something else; empty where there is none. `sign`, `strip` and `append` replace their
-// program as a whole, and a session may be saved where it came from.
+// "nan" and "inf" are numbers to a parser and to nobody else.
+CLI::Validator finite_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        char* end = nullptr;
+        const double number = std::strtod(text.c_str(), &end);
+        return std::isfinite(number) && *end == '\0' && !text.empty() ? std::string() : "expected a finite number, found " + text;
+      },
+      "");
+}
+
+constexpr const char* kRead = "PATH";
+constexpr const char* kWritten = "OUT";
+
+// A file that the verb writes and that it reads as well, or writes as something else; empty where there is none.
 std::string lost_file(const CLI::App& verb) {
   std::vector<std::pair<std::string, std::string>> outputs, inputs;  // option and path
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0) continue;
-    const std::string name = option->get_name();
-    const bool output = name == "--output" || name == "--html" || name == "--report" || name == "--save-session" || name == "--public";
-    const bool input = name == "FILE" || name == "SOURCE" || name == "--key" || name == "--sign-key" || name == "--inputs" || name == "--data" ||
-                       name == "--load-session" || name == "--file" || name == "--trust" || name == "--signature-file";
+    const std::string name = option->get_name(), kind = option->get_type_name();
     for (const std::string& path : option->results()) {
-      if (output) outputs.emplace_back(name, path);
-      if (input) inputs.emplace_back(name, path);
+      if (kind == kWritten) outputs.emplace_back(name, path);
+      if (kind == kRead) inputs.emplace_back(name, path);
     }
   }
-  const bool replaces = verb.get_name() == "sign" || verb.get_name() == "strip" || verb.get_name() == "append";
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& [option, path] = outputs[i];
     std::error_code ignored;
     for (const auto& [other, read] : inputs) {
-      if ((replaces && other == "FILE") || (option == "--save-session" && other == "--load-session")) continue;
       if (std::filesystem::is_regular_file(read, ignored) && std::filesystem::equivalent(path, read, ignored)) return option + " is the file of " + other + ": " + path;
     }
     for (const auto& [other, written] : std::span(outputs).first(i)) {
@@ -101,6 +125,7 @@ void finish_verb(CLI::App& verb, Context& context, const std::string& example, s
   verb.footer("Example:\n  " + example);
   for (CLI::Option* option : verb.get_options()) {
     if (option->get_type_name().starts_with("UINT")) option->check(whole_number());
+    if (option->get_type_name().starts_with("FLOAT")) option->check(finite_number());
   }
   verb.callback([&context, &verb, body = std::move(body)] {
     const std::string lost = lost_file(verb);
@@ -133,7 +158,32 @@ int fail_usage(const Context& context, const std::string& message) {
 }
 
 CLI::Validator file_name() {
-  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("a file name is empty") : std::string(); }, "FILE");
+  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("a file name is empty") : std::string(); }, "");
+}
+
+CLI::Option* reads(CLI::Option* option) { return option->check(file_name())->type_name(kRead); }
+
+CLI::Option* writes(CLI::Option* option) { return option->check(file_name())->type_name(kWritten); }
+
+CLI::Validator positive_number(double most) {
+  return CLI::Validator(
+      [most](std::string& text) {
+        const double number = std::strtod(text.c_str(), nullptr);
+        char expected[64];
+        std::snprintf(expected, sizeof expected, "expected a number above 0, at most %g, found ", most);
+        return number > 0 && number <= most ? std::string() : expected + text;
+      },
+      "");
+}
+
+Status check_utf8(const std::string& field, const std::string& text) {
+  try {
+    (void)Json(text).dump();
+    return {};
+  } catch (const Json::exception& error) {  // "[...] invalid UTF-8 byte at index 3: 0xFF"
+    const std::string_view what = error.what();
+    return Status::error(Code::invalid_argument, "text is not UTF-8", {.file = {}, .field = field, .expected = "UTF-8", .found = std::string(what.substr(what.find("] ") + 2))});
+  }
 }
 
 int print_json(const Json& object) {
@@ -161,16 +211,31 @@ Result<std::string> read_input(const std::string& path) {
 
 Status write_output(const std::string& path, std::string_view text) {
   struct stat info {};
-  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // a device or a pipe cannot be replaced by a rename
-  const std::string target = special ? path : path + ".partial";
-  std::FILE* const file = std::fopen(target.c_str(), "wb");
-  if (file == nullptr) return os_error("cannot write", path, errno);
-  int error = std::fwrite(text.data(), 1, text.size(), file) == text.size() ? 0 : errno;
-  if (std::fclose(file) != 0 && error == 0) error = errno;
-  if (error == 0 && !special && std::rename(target.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return {};
-  if (!special) std::remove(target.c_str());
-  return os_error("cannot write", path, error);
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {  // a device or a pipe cannot be replaced by a rename
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const int error = file < 0 ? errno : write_and_close(file, text, false);
+    return error == 0 ? Status() : os_error("cannot write", path, error);
+  }
+  // An interrupt waits until the file has its name or is gone again.
+  sigset_t interrupts, before;
+  sigemptyset(&interrupts);
+  sigaddset(&interrupts, SIGINT);
+  sigaddset(&interrupts, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &interrupts, &before);
+  std::string target = path + ".XXXXXX";
+  const int file = ::mkostemp(target.data(), O_CLOEXEC);
+  int error = file < 0 ? errno : 0;
+  if (error == 0) {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(file, 0666 & ~mask) != 0) error = errno;
+    const int written = write_and_close(file, text, true);
+    if (error == 0) error = written;
+    if (error == 0 && std::rename(target.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) ::unlink(target.c_str());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error == 0 ? Status() : os_error("cannot write", path, error);
 }
 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }

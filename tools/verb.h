@@ -35,13 +35,21 @@ int fail_usage(const Context& context, const std::string& message);
 
 // For options that name a file: "" (a shell variable that is not set) is a mistake, not the absence of the option.
 CLI::Validator file_name();
+// Options that name a file, and whether the verb reads it or writes it: what is read, or written already, is not written over (exit code 2).
+CLI::Option* reads(CLI::Option* option);
+CLI::Option* writes(CLI::Option* option);
+// For numbers that must be above 0, up to `most`.
+CLI::Validator positive_number(double most);
+
+// Text that goes into JSON must be UTF-8: replacing what is not would change it in silence. `field` names where it came from.
+Status check_utf8(const std::string& field, const std::string& text);
 
 // Prints one JSON object on stdout.
 int print_json(const Json& object);
 
 // All of a file, or of standard input for "-".
 Result<std::string> read_input(const std::string& path);
-// Writes a small file whole or not at all (a device or a pipe as it is).
+// Writes a small file whole or not at all (a device or a pipe as it is), whoever else writes it at the same time.
 Status write_output(const std::string& path, std::string_view text);
 
 // Whether a terminal is there to show progress on.

@@ -90,8 +90,8 @@ int run_verify(Context& context, const Options& options) {
 void add_verify(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App& verb = *app.add_subcommand("verify", "check a program's structure and signature");
-  verb.add_option("FILE", options->file, "the program")->required();
-  verb.add_option("--data", options->data, "a .ptd file that belongs to it (repeatable)");
+  reads(verb.add_option("FILE", options->file, "the program"))->required();
+  reads(verb.add_option("--data", options->data, "a .ptd file that belongs to it (repeatable)"));
   add_trust_options(verb, options->trust);
   finish_verb(verb, context, "pteron verify model.pte --trust maker.pub.pem --require-signed", [&context, options] { return run_verify(context, *options); });
 }

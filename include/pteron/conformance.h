@@ -19,10 +19,11 @@ struct ConformanceCase {
 };
 
 struct ConformanceOptions {
-  std::string only;       ///< the name of one case, or the part before a dot; empty: all
+  std::string only = {};  ///< the name of one case, or the part before a dot; empty: all
   size_t threads = 0;     ///< of each session; 0: the cores that this process may use
   double seconds = 60;    ///< a case that would take longer is not applicable
-  std::function<void(const ConformanceCase&)> on_case;  ///< sees each result as it is there
+  std::function<void(const std::string& name)> on_start = {};  ///< told which case begins
+  std::function<void(const ConformanceCase&)> on_case = {};  ///< sees each result as it is there
 };
 
 /// Names of all cases, in the order they run.

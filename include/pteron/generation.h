@@ -21,7 +21,7 @@ using LogitsView = std::span<const float>;
 
 /// The sampling chain in the order in which Hugging Face applies it: the order of the fields. Every step is off at its default.
 struct SamplerParams {
-  std::vector<std::pair<TokenId, double>> logit_bias;  ///< added to the logits; minus infinity bans an id
+  std::vector<std::pair<TokenId, double>> logit_bias = {};  ///< added to the logits; minus infinity bans an id
   double repetition_penalty = 1.0;  ///< > 0; ids of prompt and generated text, each once: positive scores divided, others multiplied
   double frequency_penalty = 0.0;   ///< subtracted once for each time an id was generated
   double presence_penalty = 0.0;    ///< subtracted if an id was generated
@@ -43,12 +43,12 @@ enum class FinishReason : uint8_t { stop, length, context, cancelled };
 std::string_view finish_reason_name(FinishReason reason);
 
 struct GenerateOptions {
-  SamplerParams sampler;
+  SamplerParams sampler = {};
   size_t max_tokens = 256;
   size_t min_tokens = 0;                    ///< end-of-text and stop tokens are not chosen before
-  std::vector<TokenId> eos_tokens;          ///< end the generation; no part of the text
-  std::vector<TokenId> stop_tokens;         ///< likewise
-  std::vector<std::string> stop_strings;    ///< end the generation; neither they nor what follows is part of the text
+  std::vector<TokenId> eos_tokens = {};     ///< end the generation; no part of the text
+  std::vector<TokenId> stop_tokens = {};    ///< likewise
+  std::vector<std::string> stop_strings = {};  ///< end the generation; neither they nor what follows is part of the text
   std::chrono::milliseconds time_limit{0};  ///< 0: none; reported as `length`
   size_t logprobs = 0;                      ///< how many best ids to report with each token; see `want_logprobs`
   bool want_logprobs = false;

@@ -64,6 +64,7 @@ struct Limits {
   size_t vocab_size = 0;      ///< V
   size_t prefill_rows = 0;    ///< C; 0 where only decode is used
   size_t verify_rows = 0;     ///< rows of a method all of whose logits can be read at once; 0 where there is none
+  bool prefill_all = false;   ///< whether all logits of a prefill call can be read as well
 };
 
 enum class Step : uint8_t { decode, prefill, verify };
@@ -89,7 +90,8 @@ class IoManager {
   virtual const Limits& limits() const = 0;
   /// One call with `tokens` as the valid rows at position `position`; the caller has checked n <= rows and position + rows <= L.
   virtual Status run(Step step, std::span<const TokenId> tokens, size_t position) = 0;
-  /// The logits of row `row` of the last call, valid until the next one. Only the last valid row, unless the step was `verify`.
+  /// The logits of row `row` of the last call, valid until the next one. Only the last valid row, unless the step was `verify`, or `prefill` under
+  /// `Limits::prefill_all`.
   virtual Result<LogitsView> logits(size_t row) = 0;
   /// Caches as after load, at the same addresses.
   virtual void reset() = 0;
@@ -138,9 +140,9 @@ using OpenContract = std::function<Result<std::unique_ptr<IoContract>>(std::stri
 
 /// Says that programs whose `io_contract` names this contract and version are opened so.
 struct ContractEntry {
-  std::string contract;
+  std::string contract = {};
   int64_t version = 0;
-  OpenContract open;
+  OpenContract open = {};
 };
 
 }  // namespace pteron

@@ -76,8 +76,8 @@ class Tokenizer {
 
 struct TemplateOptions {
   bool add_generation_prompt = true;
-  std::string bos_token, eos_token;   ///< what the template sees under these names
-  std::optional<std::string> now;     ///< for `strftime_now`, as 2024-07-26T09:05:03; unset: the clock
+  std::string bos_token = {}, eos_token = {};  ///< what the template sees under these names
+  std::optional<std::string> now = {};  ///< for `strftime_now`, as 2024-07-26T09:05:03; unset: the clock
 };
 
 /// A chat template (the Jinja subset that templates use). Bounded in steps, memory and depth: a template comes with the file.
@@ -98,16 +98,16 @@ class ChatTemplate {
 };
 
 struct EngineOptions {
-  LoadPolicy policy;
-  std::vector<std::string> external_data;  ///< `.ptd` files
+  LoadPolicy policy = {};
+  std::vector<std::string> external_data = {};  ///< `.ptd` files
   size_t threads = 0;                      ///< 0: the cores that this process may use
   Allocator* allocator = nullptr;          ///< caches and I/O; null: host memory
   size_t chunk = 0;                        ///< rows of a prefill call that are used, at most C; 0: all
   size_t min_chunk = 2;                    ///< fewer remaining tokens than this go one by one through decode
   bool use_prefill = true;                 ///< false: decode only
-  std::vector<const RunBackend*> backends;  ///< the caller's own, besides those of this build; must outlive the engine and its sessions
+  std::vector<const RunBackend*> backends = {};  ///< the caller's own, besides those of this build; must outlive the engine and its sessions
   bool profile = false;                    ///< count what steps cost, for `Engine::profile`; costs a little time itself
-  std::vector<ContractEntry> contracts;    ///< of the application's own, beside those of this build; a second entry for one of them is an error
+  std::vector<ContractEntry> contracts = {};  ///< of the application's own, beside those of this build; a second entry for one of them is an error
 };
 
 /// A generation step by step, on the caller's thread: what `Session::generate` does in one call. The session must outlive it, stay where it is, and not be
@@ -136,7 +136,7 @@ using Progress = std::function<bool(size_t done, size_t total)>;
 struct CacheTensor {
   bool key = false;      ///< else value
   size_t layer = 0;
-  MutableTensorView tensor;  ///< [1, heads, slots, dim]
+  MutableTensorView tensor = {};  ///< [1, heads, slots, dim]
 };
 
 /// One conversation: position, tokens and caches. Driven by one thread at a time; `cancel` may come from any thread.

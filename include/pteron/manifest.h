@@ -183,10 +183,10 @@ struct Manifest {
 Result<Manifest> read_manifest(const std::string& path);
 
 struct SignOptions {
-  std::optional<Time> signed_at;  ///< not stated if not given, so that the same input gives the same bytes
-  std::optional<Time> not_after;
+  std::optional<Time> signed_at = {};  ///< not stated if not given, so that the same input gives the same bytes
+  std::optional<Time> not_after = {};
   uint64_t counter = 0;                    ///< a number that grows with each release, against roll-back
-  std::vector<std::string> external_data;  ///< paths of data files to list by digest; names must be unique
+  std::vector<std::string> external_data = {};  ///< paths of data files to list by digest; names must be unique
   size_t threads = 0;                      ///< 0: all that this process may use
 };
 

@@ -24,6 +24,7 @@ Result<std::vector<ConformanceCase>> run_conformance(const Program& program, con
   inner.only = options.only;
   inner.threads = options.threads == 0 ? usable_cores() : options.threads;
   inner.seconds = options.seconds;
+  if (options.on_start) inner.on_start = [&](std::string_view name) { options.on_start(std::string(name)); };
   if (options.on_case) inner.on_case = [&](const llm::CaseResult& result) { options.on_case(to_public(result)); };
   PTERON_ASSIGN(const std::vector<llm::CaseResult> results, llm::run_conformance(methods, inner));
   std::vector<ConformanceCase> cases;

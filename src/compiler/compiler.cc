@@ -178,12 +178,36 @@ class Pipeline {
     tokens_ = std::move(*tokens);
     PTERON_ASSIGN(options_, build_options(request_, decoder_, weights, report_.warnings));
     PTERON_ASSIGN(model_, models::build(decoder_, weights, options_));
+    PTERON_TRY(check_session_size());
     PTERON_TRY(ir::verify(model_.module).in_field("build"));
     PTERON_TRY(print_if_asked("build"));
     if (!model_.unused.empty()) {
       report_.warnings.push_back(std::to_string(model_.unused.size()) + " tensors of the checkpoint are not used, the first is " + model_.unused[0]);
     }
     return run_pass(*passes::find_pass("static_cache"));
+  }
+
+  // A context as large as a number can say is no use to a machine that has to hold its masks and caches.
+  Status check_session_size() {
+    constexpr int64_t kMaxMaskBytes = int64_t{1} << 31, kLargeSession = int64_t{1} << 32;
+    const int64_t rows = std::max<int64_t>(options_.prefill_rows, 1), mask_element = options_.boolean_mask ? 1 : static_cast<int64_t>(element_size(options_.dtype));
+    int64_t slots = 0, cache_elements = 0;
+    for (const models::CacheLayer& layer : model_.cache) {
+      slots = std::max(slots, layer.slots);
+      cache_elements += layer.slots * layer.heads * (layer.key_dim + layer.value_dim);
+    }
+    const int64_t mask_bytes = rows * slots * mask_element, cache_bytes = cache_elements * static_cast<int64_t>(element_size(options_.cache_dtype));
+    if (mask_bytes > kMaxMaskBytes) {
+      return Status::error(Code::out_of_capacity, "the mask of a prefill call is too large; a shorter context or fewer prefill rows make it smaller",
+                           {.field = "context_length",
+                            .expected = "at most " + std::to_string(kMaxMaskBytes / (rows * mask_element)) + " tokens with " + std::to_string(rows) + " prefill rows (a mask of " + std::to_string(kMaxMaskBytes) + " bytes)",
+                            .found = std::to_string(options_.context_length) + " tokens (" + std::to_string(mask_bytes) + " bytes)"});
+    }
+    if (mask_bytes + cache_bytes > kLargeSession) {
+      report_.warnings.push_back("a session with " + std::to_string(options_.context_length) + " tokens of context takes " + std::to_string(cache_bytes / 1000000) + " MB of caches and " +
+                                 std::to_string(mask_bytes / 1000000) + " MB of masks; a smaller context_length takes less");
+    }
+    return {};
   }
 
   std::string config_file() const { return checkpoint_.source.ends_with(".gguf") ? checkpoint_.source : checkpoint_.source + "/config.json"; }

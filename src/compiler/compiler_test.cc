@@ -146,6 +146,7 @@ TEST_F(CompilerTest, WrongOptionsAreNamedAndLeaveNoFile) {
   EXPECT_EQ(with([](CompileRequest& r) { r.cache_dtype = ScalarType::Double; }), "cache_dtype");
   EXPECT_EQ(with([](CompileRequest& r) { r.ids_dtype = ScalarType::Short; }), "ids_dtype");
   EXPECT_EQ(with([](CompileRequest& r) { r.context_length = -1; }), "context_length");
+  EXPECT_EQ(with([](CompileRequest& r) { r.context_length = 1 << 24; }), "context_length") << "a mask of 8 GB";
   EXPECT_EQ(with([](CompileRequest& r) { r.prefill_rows = 1; }), "prefill_rows");
   EXPECT_EQ(with([](CompileRequest& r) { r.quant = Quantization::int4; }), "quant") << "portable stores floats";
   EXPECT_EQ(with([](CompileRequest& r) { r.print_after = {"no_such_pass"}; }), "print_after");

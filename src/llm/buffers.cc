@@ -20,6 +20,13 @@ Result<void*> Buffers::allocate(size_t bytes, Purpose purpose) {
     return Status::error(Code::internal, "the allocator gave an unusable block",
                          {"", "", std::to_string(bytes) + " bytes aligned to " + std::to_string(kAlignment), std::to_string(block.bytes) + " bytes"});
   }
+  for (size_t i = 0; i + 1 < blocks_.size(); ++i) {
+    const auto* const begin = static_cast<const std::byte*>(blocks_[i].data);
+    const auto* const data = static_cast<const std::byte*>(block.data);
+    if (data < begin + blocks_[i].bytes && begin < data + bytes) {
+      return Status::error(Code::internal, "the allocator gave a block that overlaps another", {"", "", "memory of its own", std::to_string(bytes) + " bytes inside block " + std::to_string(i)});
+    }
+  }
   if (!block.zeroed) std::memset(block.data, 0, bytes);
   PTERON_TRY(allocator_->bind(block.data, block));
   bytes_ += bytes;

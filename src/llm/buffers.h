@@ -17,7 +17,7 @@ class Buffers {
   Buffers& operator=(const Buffers&) = delete;
   ~Buffers();
 
-  // `bytes` (above 0) of zeros, aligned to 64, told to the allocator as a tensor's memory.
+  // `bytes` (above 0) of zeros, aligned to 64 and apart from all others, told to the allocator as a tensor's memory.
   Result<void*> allocate(size_t bytes, Purpose purpose);
   size_t bytes() const { return bytes_; }
 

@@ -71,6 +71,25 @@ TEST(Buffers, AMisalignedBlockIsRefused) {
   EXPECT_EQ(buffers.allocate(64, Purpose::input).code(), Code::internal);
 }
 
+TEST(Buffers, OverlappingBlocksAreRefused) {
+  class Careless final : public Allocator {
+   public:
+    Result<Block> allocate(size_t bytes, size_t, Purpose purpose) override { return Block{memory + 64 * calls++, bytes, purpose}; }
+    void release(const Block&) override { --calls; }
+    int calls = 0;
+
+   private:
+    alignas(64) std::byte memory[512];
+  } allocator;
+  {
+    Buffers buffers(allocator);
+    EXPECT_TRUE(buffers.allocate(64, Purpose::cache).ok());
+    EXPECT_TRUE(buffers.allocate(65, Purpose::cache).ok()) << "next to each other";
+    EXPECT_EQ(buffers.allocate(64, Purpose::cache).code(), Code::internal);
+  }
+  EXPECT_EQ(allocator.calls, 0);
+}
+
 TEST(Buffers, HostMemoryIsZero) {
   Buffers buffers(host_allocator());
   auto data = buffers.allocate(size_t{3} << 20, Purpose::cache);

@@ -117,6 +117,7 @@ Result<std::vector<CaseResult>> run_conformance(const MethodSource& source, cons
   for (const auto family : families()) {
     for (const Case& entry : family) {
       if (!selected(entry.name, options.only)) continue;
+      if (options.on_start) options.on_start(entry.name);
       Verdict verdict = suite.opened().ok() || !entry.needs_program ? entry.run(suite) : not_applicable("the contract cannot be opened");
       results.push_back({std::string(entry.name), verdict.outcome, std::move(verdict.detail)});
       if (options.on_case) options.on_case(results.back());

@@ -29,6 +29,7 @@ struct ConformanceOptions {
   size_t threads = 1;                               // of each session
   double tolerance = 1e-3;                          // between two chunkings, of logits and cached values; relative to the largest, at least 1
   double seconds = 60;                              // a case that would take longer by what calls were seen to take is not applicable
+  std::function<void(std::string_view name)> on_start;  // told which case begins
   std::function<void(const CaseResult&)> on_case;   // sees each result as it is there
 };
 

@@ -1,5 +1,7 @@
 #include "llm/hf_static.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -162,11 +164,42 @@ class LoadedMethod {
   size_t valid_rows_ = 0;
 };
 
+// What a method's own inputs and outputs take, caches apart.
+size_t io_bytes(const MethodSpec& method) {
+  size_t bytes = 0;
+  for (const InputSpec& input : method.inputs) {
+    if (input.role != InputRole::key_cache && input.role != InputRole::value_cache) bytes += bytes_of(input.shape, input.dtype);
+  }
+  for (const OutputSpec& output : method.outputs) {
+    if (output.role == OutputRole::logits) bytes += bytes_of(output.shape, output.dtype);
+  }
+  return bytes;
+}
+
+size_t session_bytes(const Contract& contract) {
+  size_t bytes = cache_bytes(contract);
+  for (const MethodSpec& method : contract.methods) bytes += io_bytes(method);
+  return contract.verify ? bytes + io_bytes(*contract.verify) : bytes;
+}
+
+// A session that the whole machine could not hold is refused before the first of its buffers, not when pages run out.
+Status check_host_memory(const Contract& contract) {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return {};
+  const size_t memory = static_cast<size_t>(pages) * static_cast<size_t>(page), bytes = session_bytes(contract);
+  if (bytes <= memory) return {};
+  return Status::error(Code::out_of_memory, "a session does not fit into this machine's memory",
+                       {"", "context_length", "caches and inputs of at most " + std::to_string(memory) + " bytes",
+                        std::to_string(bytes) + " bytes for " + std::to_string(contract.context_length) + " tokens"});
+}
+
 class HfStaticManager final : public IoManager {
  public:
   static Result<std::unique_ptr<IoManager>> create(const Contract& contract, const MethodSource& source, const ManagerOptions& options) {
     Allocator* allocator = options.allocator != nullptr ? options.allocator : source.io_allocator();
-    std::unique_ptr<HfStaticManager> manager(new HfStaticManager(contract, allocator != nullptr ? *allocator : host_allocator()));
+    if (allocator == nullptr) allocator = &host_allocator();
+    if (allocator == &host_allocator()) PTERON_TRY(check_host_memory(contract));
+    std::unique_ptr<HfStaticManager> manager(new HfStaticManager(contract, *allocator));
     PTERON_TRY(manager->allocate_caches());
     if (options.threads != 1) manager->threads_ = std::make_unique<ThreadPool>(options.threads);
     PTERON_TRY(manager->load_methods(source, options));
@@ -266,7 +299,8 @@ class HfStaticManager final : public IoManager {
     if (prefill != nullptr) {
       PTERON_TRY(load(MethodRole::prefill));
       limits_.prefill_rows = static_cast<size_t>(prefill->rows);
-      if (prefill->logits_rows == LogitsRows::all) limits_.verify_rows = limits_.prefill_rows;
+      limits_.prefill_all = prefill->logits_rows == LogitsRows::all;
+      if (limits_.prefill_all) limits_.verify_rows = limits_.prefill_rows;
     }
     if (options.use_verify && contract_.verify) {
       PTERON_TRY(load(MethodRole::verify));
@@ -294,36 +328,21 @@ class HfStaticManager final : public IoManager {
   LoadedMethod* last_ = nullptr;
 };
 
-// What a method's own inputs and outputs take, caches apart.
-size_t io_bytes(const MethodSpec& method) {
-  size_t bytes = 0;
-  for (const InputSpec& input : method.inputs) {
-    if (input.role != InputRole::key_cache && input.role != InputRole::value_cache) bytes += bytes_of(input.shape, input.dtype);
-  }
-  for (const OutputSpec& output : method.outputs) {
-    if (output.role == OutputRole::logits) bytes += bytes_of(output.shape, output.dtype);
-  }
-  return bytes;
-}
-
 class HfStaticContract final : public IoContract {
  public:
   explicit HfStaticContract(Contract contract) : contract_(std::move(contract)) {
     limits_ = {static_cast<size_t>(contract_.context_length), static_cast<size_t>(contract_.vocab_size), 0, 0};
     if (const MethodSpec* prefill = contract_.method(MethodRole::prefill); prefill != nullptr) {
       limits_.prefill_rows = static_cast<size_t>(prefill->rows);
-      if (prefill->logits_rows == LogitsRows::all) limits_.verify_rows = limits_.prefill_rows;
+      limits_.prefill_all = prefill->logits_rows == LogitsRows::all;
+      if (limits_.prefill_all) limits_.verify_rows = limits_.prefill_rows;
     }
     if (contract_.verify) limits_.verify_rows = static_cast<size_t>(contract_.verify->rows);
   }
 
   const Limits& limits() const override { return limits_; }
   size_t cache_bytes() const override { return llm::cache_bytes(contract_); }
-  size_t bytes_per_session() const override {
-    size_t bytes = cache_bytes();
-    for (const MethodSpec& method : contract_.methods) bytes += io_bytes(method);
-    return contract_.verify ? bytes + io_bytes(*contract_.verify) : bytes;
-  }
+  size_t bytes_per_session() const override { return session_bytes(contract_); }
   const Contract* hf_static() const override { return &contract_; }
   Result<std::unique_ptr<IoManager>> new_manager(const MethodSource& source, const ManagerOptions& options) const override {
     return HfStaticManager::create(contract_, source, options);

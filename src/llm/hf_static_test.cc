@@ -82,6 +82,7 @@ TEST(HfStatic, VariantsOfAProgramAgree) {
   vary("a larger ring", [](TinyConfig& c) { c.layers[1].slots = 17; });
   vary("a flat window", [](TinyConfig& c) { c.layers[1].slots = 40; });
   vary("another pad token", [](TinyConfig& c) { c.pad = 12; });
+  vary("decode only", [](TinyConfig& c) { c.C = 0; });
   vary("chunks as wide as the window", [](TinyConfig& c) { c.C = 6; });
   vary("chunks wider than the window", [](TinyConfig& c) { c.C = 9; });
   for (const auto& [name, config] : variants) {
@@ -150,6 +151,19 @@ TEST(HfStatic, BytesPerSessionAreWhatIsAllocated) {
 }
 
 // Fails at every single call of the hook, in turn: an error each time, and nothing leaks.
+TEST(HfStatic, ASessionThatNoMachineHoldsIsRefusedBeforeAnything) {
+  TinyConfig config;
+  config.L = INT32_MAX;
+  config.heads = 4096;
+  TinyProgram program(config);
+  const auto contract = IoManagerRegistry::with_defaults().open(program);
+  ASSERT_TRUE(contract.ok()) << contract.status().message();
+  const auto session = Session::create(**contract, program);
+  EXPECT_EQ(session.code(), Code::out_of_memory);
+  EXPECT_EQ(session.status().detail().field, "context_length");
+  EXPECT_NE(session.status().detail().found.find("2147483647 tokens"), std::string::npos);
+}
+
 TEST(HfStatic, EveryAllocationMayFail) {
   TinyConfig config;
   config.layers = {{}, {.window = 5}};

@@ -7,6 +7,8 @@
 
 namespace pteron::llm {
 
+constexpr size_t kProgressRows = 32;
+
 double Perplexity::value() const { return std::exp(nll_mean()); }
 
 double negative_log_likelihood(LogitsView logits, TokenId token) {
@@ -36,6 +38,7 @@ Result<Perplexity> perplexity(Session& session, std::span<const TokenId> tokens,
     const size_t offset = options.bos ? 0 : 1;  // row i predicts the window's token i + offset
     const auto score = [&](size_t row, LogitsView logits) -> Status {
       const size_t index = row + offset;
+      if (progress && row % kProgressRows == kProgressRows - 1) progress(out, begin + index);
       if (index < known) return {};
       out.nll_sum += negative_log_likelihood(logits, window[index]);
       ++out.tokens;

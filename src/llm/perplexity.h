@@ -25,7 +25,7 @@ struct Perplexity {
 };
 
 // Scores the tokens; with stride < ctx only the last `stride` tokens of a window count (all of the first window's).
-// `progress` sees the figures after each window. Errors: out_of_capacity where a window does not fit the context.
+// `progress` sees the figures after each window, and within one now and then. Errors: out_of_capacity where a window does not fit the context.
 Result<Perplexity> perplexity(Session& session, std::span<const TokenId> tokens, const PerplexityOptions& options,
                               const std::function<void(const Perplexity&, size_t tokens_done)>& progress = {});
 

@@ -117,15 +117,23 @@ struct Session::Impl {
     return {};
   }
 
+  // The largest call whose logits can all be read.
+  std::pair<Step, size_t> next_call_of_rows(size_t remaining) const {
+    const Limits& limits = manager->limits();
+    const size_t room = capacity() - position();
+    if (remaining < options.min_chunk) return {Step::decode, 1};
+    if (limits.prefill_all && remaining > limits.verify_rows && room >= limits.prefill_rows) return {Step::prefill, std::min(limits.prefill_rows, remaining)};
+    if (limits.verify_rows > 0 && room >= limits.verify_rows) return {Step::verify, std::min(limits.verify_rows, remaining)};
+    return {Step::decode, 1};
+  }
+
   // Runs all rows of `call` where their logits can be read, and shows them one by one.
   Status append_rows(std::span<const TokenId> added, const OnRow& row) {
     size_t index = 0;
     while (!added.empty()) {
       PTERON_TRY(go_on({}, 0, 0));
-      const size_t rows = manager->limits().verify_rows;
-      const bool chunk = rows > 0 && added.size() >= options.min_chunk && capacity() - position() >= rows;
-      const size_t count = chunk ? std::min(rows, added.size()) : 1;
-      PTERON_TRY(run(chunk ? Step::verify : Step::decode, added.first(count)));
+      const auto [step, count] = next_call_of_rows(added.size());
+      PTERON_TRY(run(step, added.first(count)));
       commit(added.first(count));
       added = added.subspan(count);
       for (size_t r = 0; r < count; ++r) {

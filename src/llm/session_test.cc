@@ -350,9 +350,10 @@ TEST(Session, SpeculationCommitsOnlyWhatIsAccepted) {
 }
 
 TEST(Session, RowsAreShownOneByOne) {
-  for (const bool all : {false, true}) {
+  for (const auto& [all, verify] : {std::pair(false, 0), std::pair(true, 0), std::pair(false, 3), std::pair(true, 3)}) {
     TinyConfig config = with_ring();
     config.prefill_all = all;
+    config.verify_rows = verify;
     Bench bench(config);
     Session session = bench.session();
     const auto tokens = some_tokens(27);

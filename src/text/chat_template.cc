@@ -4,6 +4,7 @@
 
 #include "text/jinja_interpreter.h"
 #include "text/jinja_parser.h"
+#include "text/jinja_text.h"
 
 namespace pteron::text {
 namespace {
@@ -44,6 +45,16 @@ Result<Value> parse_variables(std::string_view json) {
     return Status::error(Code::invalid_argument, "the variables of a template are no JSON", {.file = {}, .field = "variables", .expected = "a JSON object", .found = simdjson::error_message(error)});
   }
   if (!root.is_object()) return Status::error(Code::invalid_argument, "the variables of a template are no object", {.file = {}, .field = "variables", .expected = "a JSON object", .found = "another kind"});
+  if (const auto messages = root["messages"]; messages.error() == simdjson::SUCCESS) {
+    bool objects = messages.value_unsafe().is_array();
+    if (objects) {
+      for (const dom::element message : messages.value_unsafe().get_array().value_unsafe()) objects = objects && message.is_object();
+    }
+    if (!objects) {
+      return Status::error(Code::invalid_argument, "the messages of a conversation have a wrong type",
+                           {.file = {}, .field = "messages", .expected = "a list of objects", .found = simdjson::minify(messages.value_unsafe()).substr(0, 60)});
+    }
+  }
   return to_value(root);
 }
 
@@ -66,6 +77,7 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
 
 Result<std::pair<std::string, std::vector<std::pair<size_t, size_t>>>> ChatTemplate::render_with_spans(std::string_view json, const RenderOptions& options) const {
   PTERON_ASSIGN(Value variables, parse_variables(json));
+  if (options.now) PTERON_TRY(jinja::format_time({}, options.now).status());  // wrong whether or not the template asks for it
   set_default(variables, "add_generation_prompt", Value::boolean(options.add_generation_prompt));
   set_default(variables, "bos_token", Value::string(options.bos_token));
   set_default(variables, "eos_token", Value::string(options.eos_token));

@@ -106,5 +106,19 @@ TEST(ChatTemplate, Templates) {
   EXPECT_GT(cases, 50u);
 }
 
+TEST(ChatTemplate, MessagesAndTimesOfTheWrongKindAreRefused) {
+  const ChatTemplate parsed = *ChatTemplate::parse("no use of either");
+  for (const char* wrong : {"{}", "3", "null", "[1]", R"("text")"}) {
+    const Status status = parsed.render("{\"messages\": " + std::string(wrong) + "}", {}).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument) << wrong;
+    EXPECT_EQ(status.detail().field, "messages");
+  }
+  EXPECT_TRUE(parsed.render(R"({"messages": []})", {}).ok());
+  EXPECT_TRUE(parsed.render(R"({"other": 1})", {}).ok()) << "a template need not be about a chat";
+  RenderOptions options;
+  options.now = "soon";
+  EXPECT_EQ(parsed.render(R"({"messages": []})", options).status().detail().field, "now");
+}
+
 }  // namespace
 }  // namespace pteron::text

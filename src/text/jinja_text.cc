@@ -363,10 +363,11 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
 Result<std::string> format_time(std::string_view format, const std::optional<std::string>& now) {
   std::tm time{};
   if (now) {
-    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-    if (std::sscanf(now->c_str(), "%d-%d-%dT%d:%d:%d", &year, &month, &day, &hour, &minute, &second) != 6 || year < 1 || year > 9999 || month < 1 || month > 12 || day < 1 ||
-        day > 31 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
-      return Status::error(Code::invalid_argument, "malformed time", {.file = {}, .field = "now", .expected = "a time like 2024-07-26T09:05:03", .found = *now});
+    const Status malformed = Status::error(Code::invalid_argument, "malformed time", {.file = {}, .field = "now", .expected = "a time like 2024-07-26T09:05:03", .found = *now});
+    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, used = 0;
+    if (std::sscanf(now->c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &used) != 6 || static_cast<size_t>(used) != now->size() || year < 1 ||
+        month < 1 || month > 12 || day < 1 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
+      return malformed;
     }
     time.tm_year = year - 1900;
     time.tm_mon = month - 1;
@@ -376,6 +377,7 @@ Result<std::string> format_time(std::string_view format, const std::optional<std
     time.tm_sec = second;
     const std::time_t seconds = ::timegm(&time);
     ::gmtime_r(&seconds, &time);  // fills in the day of the week and of the year
+    if (second < 60 && time.tm_mday != day) return malformed;  // a day that its month does not have
   } else {
     const std::time_t seconds = std::time(nullptr);
     ::localtime_r(&seconds, &time);

@@ -47,7 +47,7 @@ TEST(JinjaText, Times) {
   EXPECT_EQ(*format_time("%Y-%m-%d %H:%M:%S %a %B %j %%", "2024-02-29T23:59:60"), "2024-03-01 00:00:00 Fri March 061 %");
   EXPECT_EQ(*format_time("", "2024-02-29T00:00:00"), "");
   EXPECT_EQ(format_time("%Y", "yesterday").status().detail().field, "now");
-  EXPECT_FALSE(format_time("%Y", "2024-13-01T00:00:00").ok());
+  for (const char* wrong : {"2024-13-01T00:00:00", "2024-02-30T00:00:00", "2024-02-01T00:00:00 or so", "2024-02-01"}) EXPECT_FALSE(format_time("%Y", wrong).ok()) << wrong;
   EXPECT_FALSE(format_time(std::string(5000, 'a'), std::nullopt).ok());
   EXPECT_EQ(format_time("%Y", std::nullopt)->size(), 4u);
 }

@@ -47,6 +47,13 @@ class BadInput(CommandTest):
         self.done("export", CHECKPOINT, "-o", program, "--backend", "portable", "--context-length", 64, "-q")
         return program
 
+    def talker(self, *options):
+        """A tiny program with a tokenizer and a template."""
+        template, program = self.folder / "chat.jinja", self.folder / "talker.pte"
+        template.write_text("{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}")
+        self.done("export", CHECKPOINT, "-o", program, "--backend", "portable", "-q", "--tokenizer", DATA / "llm/tokenizer.json", "--chat-template", template, *options)
+        return program
+
     def test_empty_folder_and_folder_without_weights(self):
         empty = self.folder / "empty"
         empty.mkdir()
@@ -276,6 +283,105 @@ class BadInput(CommandTest):
         template = self.folder / "chat.jinja"
         template.write_text("{{ messages | nosuchfilter }}")
         self.assertIn("chat.jinja", self.export_fails(CHECKPOINT, "--chat-template", template))
+
+    def test_sampling_options_are_numbers_before_anything_is_read(self):
+        for words in (["--temperature", "nan"], ["--temperature", "inf"], ["--temperature", "-1"], ["--top-p", "nan"], ["--top-p", "1.5"], ["--min-p", "-0.1"], ["--typical-p", 0],
+                      ["--repetition-penalty", 0], ["--repetition-penalty", "nan"], ["--presence-penalty", "inf"], ["--frequency-penalty", "nan"], ["--top-k", -1],
+                      ["--time-limit", "nan"], ["--logit-bias", "3=nan"], ["--logit-bias", "3=inf"], ["--logit-bias", "x"], ["--logit-bias", "-1=2"], ["--logit-bias", "3=2x"]):
+            with self.subTest(words):
+                line = self.fails("run", self.folder / "absent.pte", "--tokens", 1, *words, code=2)
+                self.assertIn(words[0], line)
+                self.assertIn(str(words[1]), line)
+        program = self.tiny()
+        self.assertIn("256", self.fails("run", program, "--tokens", 1, "--logit-bias", "256=1", code=2))
+        first = self.done("run", program, "--tokens", "1,2", "-n", 1, "--json").json["tokens"][0]
+        self.assertNotEqual(self.done("run", program, "--tokens", "1,2", "-n", 1, "--json", "--logit-bias", f"{first}=-inf").json["tokens"][0], first)
+
+    def test_generation_settings_that_no_session_could_use(self):
+        config = self.folder / "mine.json"
+        for text, field in (('{"temperature": -1}', "temperature"), ('{"temperature": "x"}', "temperature"), ('{"temperature": 1e300}', "temperature"), ('{"top_p": 2}', "top_p"), ('{"top_k": -5}', "top_k"),
+                            ('{"top_k": 1.5}', "top_k"), ('{"typical_p": 0}', "typical_p"), ('{"repetition_penalty": 0}', "repetition_penalty"), ('{"do_sample": "yes"}', "do_sample"),
+                            ('{"eos_token_id": 256}', "eos_token_id"), ('{"eos_token_id": [2, -7]}', "eos_token_id"), ('{"eos_token_id": "two"}', "eos_token_id"),
+                            ('{"eos_token_id": 2, "eos_token_id": 3}', "eos_token_id"), ("[]", "object"), ("{", "JSON")):
+            with self.subTest(text):
+                config.write_text(text)
+                line = self.export_fails(CHECKPOINT, "--generation-config", config)
+                self.assertIn("mine.json", line)
+                self.assertIn(field, line)
+                if text.startswith("{") and text.endswith("}"):
+                    target = self.copy()
+                    (target / "generation_config.json").write_text(text)
+                    self.assertIn("generation_config.json", self.export_fails(target))
+        config.write_text('{"eos_token_id": [255], "temperature": 0, "pad_token_id": -1}')
+        program = self.folder / "good.pte"
+        self.done("export", CHECKPOINT, "-o", program, "--backend", "portable", "-q", "--generation-config", config)
+        self.done("run", program, "--tokens", 1, "-n", 1, "-q")
+
+    def test_rope_numbers_that_no_program_can_turn_with(self):
+        for value in (0, -1, 1e-300, 1e300):
+            with self.subTest(value):
+                for key, name in (("rope_theta", "rope_theta"), ("rope_scaling", "factor")):
+                    changes = {"rope_parameters": None, key: value if key == "rope_theta" else {"rope_type": "linear", "factor": value}}
+                    line = self.export_fails(self.change_config(**changes))
+                    self.assertIn("config.json", line)
+                    self.assertIn(name, line)
+
+    def test_a_context_that_no_machine_holds(self):
+        line = self.export_fails(CHECKPOINT, "--context-length", 1 << 24)
+        for number in (1 << 24, 128, 1 << 31):
+            self.assertIn(str(number), line)
+        done = self.done("export", CHECKPOINT, "-o", self.folder / "long.pte", "--backend", "portable", "--context-length", 1 << 24, "--prefill-rows", 0)
+        self.assertIn("16777216", done.err)
+        self.assertIn("MB", done.err)
+
+    def test_text_that_is_not_utf8(self):
+        program = self.talker()
+        for words, stdin in ((["run", program, "-p", b"a\xff"], b""), (["run", program, "--chat", "-p", b"a\xff"], b""), (["run", program, "--chat", "-"], b"a\xff"),
+                             (["run", program, "--chat", "-p", "a", "--system", b"a\xff"], b""), (["chat", program, "--system", b"a\xff"], b"hi\n"), (["chat", program], b"a\xff\n"),
+                             (["template", program, "--messages", "-"], b'{"messages": [{"role": "user", "content": "a\xff"}]}'), (["tokenize", program], b"a\xff")):
+            with self.subTest(words):
+                done = subprocess.run([PTERON, *words], input=stdin, capture_output=True)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(b"UTF", done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_empty_prompts(self):
+        self.assertIn("empty", self.fails("run", self.talker(), "-p", ""))
+
+    def test_templates_get_times_and_messages(self):
+        template, messages = self.folder / "t.jinja", self.folder / "m.json"
+        template.write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+        messages.write_text('{"messages": []}')
+        for now in ("junk", "2024-07-26", "2024-07-26T09:05:03junk", "2024-02-31T00:00:00"):
+            with self.subTest(now):
+                self.assertIn(now, self.fails("template", template, "--messages", messages, "--now", now, code=2))
+        for value in ("{}", '"x"', "3", '[1]', "null"):
+            with self.subTest(value):
+                messages.write_text('{"messages": %s}' % value)
+                line = self.fails("template", template, "--messages", messages)
+                self.assertIn("m.json", line)
+                self.assertIn("messages", line)
+
+    def test_what_is_signed_is_a_program_and_stays_valid(self):
+        program, other = self.tiny(), self.folder / "notes.txt"
+        other.write_text("no program at all, but long enough to be one" * 40)
+        self.assertIn("notes.txt", self.fails("sign", other, "--key", KEY))
+        self.assertIn("notes.txt", self.fails("sign", other, "--key", KEY, "-o", self.folder / "signed"))
+        self.assertFalse((self.folder / "signed").exists())
+        before = program.read_bytes()
+        for end in ("0d", "1971-01-01"):
+            self.assertIn("--not-after", self.fails("sign", program, "--key", KEY, "--not-after", end, code=2))
+        self.assertEqual(program.read_bytes(), before)
+
+    def test_two_writers_of_one_report(self):
+        report, name = self.folder / "report.html", self.tiny()
+        self.done("inspect", name, "--html", report, "-q")
+        whole = report.read_bytes()
+        for _ in range(5):
+            running = [subprocess.Popen([PTERON, "inspect", name, "--html", report, "-q"], stdout=subprocess.DEVNULL) for _ in range(4)]
+            self.assertEqual([process.wait() for process in running], [0] * 4)
+            self.assertEqual(report.read_bytes(), whole)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["model.pte", "report.html"])
 
     def test_weights_that_a_backend_packed_stay_and_it_says_so(self):
         done = self.done("export", CHECKPOINT, "-o", self.folder / "model.pte", "--external-constants", "w.ptd")
