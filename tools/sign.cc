@@ -25,9 +25,7 @@ Result<SignOptions> sign_options(const Context& context, const Options& options)
   if (!options.not_after.empty()) {
     const Result<Time> end = parse_time("--not-after", options.not_after, *now);
     if (!end.ok()) return end.status();
-    if (*end <= *now) {
-      return Status::error(Code::invalid_argument, "a signature that has expired already", {.file = {}, .field = "--not-after", .expected = "later than " + time_text(*now), .found = time_text(*end)});
-    }
+    if (*end <= *now && !context.quiet) std::fprintf(stderr, "pteron: note: a signature not valid after %s has expired already\n", time_text(*end).c_str());
     result.not_after = *end;
   }
   result.counter = options.counter;

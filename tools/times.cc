@@ -20,7 +20,7 @@ Result<Time> parse_time(const std::string& option, const std::string& text, Time
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, used = 0;
   const auto whole = [&] { return static_cast<size_t>(used) == text.size(); };
   std::optional<Time> time;
-  if (std::sscanf(text.c_str(), "%6d%n", &day, &used) == 1 && day >= 0 && text.substr(static_cast<size_t>(used)) == "d")
+  if (std::sscanf(text.c_str(), "%6d%n", &day, &used) == 1 && day > 0 && text.substr(static_cast<size_t>(used)) == "d")
     time = now + std::chrono::days(day);
   else if (std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &used) == 3 && whole())
     time = from_date(year, month, day, 0, 0, 0);

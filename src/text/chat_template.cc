@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+
 #include "text/jinja_interpreter.h"
 #include "text/jinja_parser.h"
 #include "text/jinja_text.h"
@@ -46,9 +48,10 @@ Result<Value> parse_variables(std::string_view json) {
   }
   if (!root.is_object()) return Status::error(Code::invalid_argument, "the variables of a template are no object", {.file = {}, .field = "variables", .expected = "a JSON object", .found = "another kind"});
   if (const auto messages = root["messages"]; messages.error() == simdjson::SUCCESS) {
-    bool objects = messages.value_unsafe().is_array();
-    if (objects) {
-      for (const dom::element message : messages.value_unsafe().get_array().value_unsafe()) objects = objects && message.is_object();
+    bool objects = false;
+    if (const auto list = messages.get_array(); list.error() == simdjson::SUCCESS) {
+      const dom::array array = list.value_unsafe();
+      objects = std::all_of(array.begin(), array.end(), [](const dom::element& message) { return message.is_object(); });
     }
     if (!objects) {
       return Status::error(Code::invalid_argument, "the messages of a conversation have a wrong type",

@@ -369,9 +369,10 @@ class BadInput(CommandTest):
         self.assertIn("notes.txt", self.fails("sign", other, "--key", KEY, "-o", self.folder / "signed"))
         self.assertFalse((self.folder / "signed").exists())
         before = program.read_bytes()
-        for end in ("0d", "1971-01-01"):
-            self.assertIn("--not-after", self.fails("sign", program, "--key", KEY, "--not-after", end, code=2))
+        for end in ("0d", "-1d", "soon"):
+            self.assertIn("--not-after", self.fails("sign", program, "--key", KEY, f"--not-after={end}", code=2))
         self.assertEqual(program.read_bytes(), before)
+        self.assertIn("expired already", self.done("sign", program, "--key", KEY, "--not-after", "1971-01-01").err)
 
     def test_two_writers_of_one_report(self):
         report, name = self.folder / "report.html", self.tiny()

@@ -25,7 +25,7 @@ class Chat(CommandTest):
                   "--tokenizer", DATA / "llm/tokenizer.json", "--chat-template", template)
 
     def chat(self, *lines, options=(), code=0):
-        done = pteron("chat", self.program, "-n", 4, "--ignore-eos", *options, stdin="".join(line + "\n" for line in lines).encode())
+        done = pteron("chat", self.program, "--ignore-eos", *(options if "-n" in options else ("-n", 4, *options)), stdin="".join(line + "\n" for line in lines).encode())
         self.assertEqual(done.code, code, done.err)
         return done
 
