@@ -83,7 +83,7 @@ class Conversation {
       if (const Status reset = session_.reset(); !reset.ok()) return reset;  // a ring has lost the keys: read all again
       same = 0;
     }
-    const Result<LogitsView> logits = session_.append(std::span(ids).subspan(same));
+    const Result<LogitsView> logits = session_.append(std::span(ids).subspan(same), [](size_t, size_t) { return !interrupted(); });
     if (!logits.ok()) return logits.status();
     Result<Generation> made = session_.generate(options_, print);
     if (made.ok()) {
@@ -254,6 +254,7 @@ Outcome turn(const Context& context, Conversation& talk, LineEditor& editor, con
   if (!made.ok()) {
     talk.undo();
     report(made.status());
+    forget_interrupt();
     return Outcome::refused;
   }
   if (made->finish_reason == FinishReason::context) std::fprintf(stderr, "[the context is full: the answer stops here]\n");
