@@ -5,6 +5,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <limits>
@@ -128,6 +129,18 @@ class Interrupts {
  private:
   std::optional<py::error_already_set> raised_;
   std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+};
+
+// Where something with threads was made. A fork has none of these threads, and would wait for them for ever.
+class Process {
+ public:
+  Status check(const char* what) const {
+    if (getpid() == id_) return {};
+    return Status::error(Code::unsupported, "it was made before a fork", {.file = {}, .field = what, .expected = "one of this process", .found = "one of its parent"});
+  }
+
+ private:
+  const pid_t id_ = getpid();
 };
 
 // The element type of a numpy dtype; raises TypeError for one that has none.

@@ -60,6 +60,7 @@ class PyMethod {
   }
 
   void execute() {
+    check(process_.check("method"));
     check(unlocked([&] { return method_.execute(); }));
   }
 
@@ -77,6 +78,7 @@ class PyMethod {
   void reset() { check(method_.reset()); }
 
  private:
+  const Process process_;
   Method method_;
   std::vector<py::object> inputs_;
 };

@@ -44,6 +44,7 @@ class PySession {
   void change(Work work, bool in_stream = false) {
     Interrupts interrupts;
     const Status status = [&] {
+      if (Status own = process_.check("session"); !own.ok()) return own;
       const Unlocked unlocked;
       if (owner_ == std::this_thread::get_id()) return busy("another call of this thread");  // from a signal handler
       const std::lock_guard turn(turn_);
@@ -81,6 +82,7 @@ class PySession {
     return Status::error(Code::invalid_argument, "the session is in use", {.file = {}, .field = "session", .expected = "the end of what it does", .found = found});
   }
 
+  const Process process_;
   std::mutex turn_;                            // of the change that goes on
   std::mutex state_;                           // held while the session computes or is looked at
   std::atomic<int> waiting_{0};                // for a look

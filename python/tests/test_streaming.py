@@ -194,6 +194,25 @@ class ThreadTest(fixtures.Test):
             seen.add(session.position)
         self.assertGreater(len(seen), 5)
 
+    def test_a_fork_has_no_threads(self):
+        code = """if True:
+            import os, pteron, sys
+            llm = pteron.LLM(sys.argv[1], threads=2)
+            session, method = llm.session(), pteron.Program(sys.argv[1]).method("decode", threads=2)
+            session.append([1, 2])
+            if os.fork() == 0:
+                for work in (lambda: session.append([3]), method.execute):
+                    try:
+                        work()
+                    except pteron.Error as error:
+                        print(error.code, error.field, flush=True)
+                print(llm.session().append([1]).shape, flush=True)
+                os._exit(0)
+            os.wait()
+        """
+        ran = subprocess.run([sys.executable, "-c", code, fixtures.model()], capture_output=True, text=True, timeout=60)
+        self.assertEqual((ran.stdout, ran.stderr), ("unsupported session\nunsupported method\n(256,)\n", ""))
+
     def test_cancel_from_another_thread(self):
         session = fixtures.llm().session()
         pieces = []
