@@ -6,8 +6,10 @@ Parts: smollm2, position, small, q4_0, gemma, int4, large, perplexity. What take
 """
 import argparse
 import json
+import math
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -32,7 +34,7 @@ def pip_download(cache, *words):
 def build_llama(cache):
     """llama.cpp out of the source package, for this machine; returns the folder of its programs."""
     built = cache / "llama.cpp"
-    if not (built / "bin/llama-bench").exists():
+    if not (built / "bin/llama-perplexity").exists():
         archives = cache / "sdist"
         if not list(archives.glob("llama_cpp_python-*.tar.gz")):
             pip_download(archives, "--no-binary", ":all:", "--no-build-isolation", LLAMA)
@@ -42,7 +44,7 @@ def build_llama(cache):
         source = next(archives.glob("llama_cpp_python-*/vendor/llama.cpp"))
         switches = ["GGML_NATIVE=ON", "LLAMA_CURL=OFF", "LLAMA_OPENSSL=OFF", "LLAMA_BUILD_SERVER=OFF", "LLAMA_BUILD_TESTS=OFF", "LLAMA_BUILD_EXAMPLES=OFF", "BUILD_SHARED_LIBS=OFF"]
         run(["cmake", "-S", source, "-B", built, "-DCMAKE_BUILD_TYPE=Release", *(f"-D{s}" for s in switches)])
-        run(["cmake", "--build", built, "-j", os.cpu_count(), "--target", "llama-bench", "llama-quantize"])
+        run(["cmake", "--build", built, "-j", os.cpu_count(), "--target", "llama-bench", "llama-quantize", "llama-perplexity"])
     return built / "bin"
 
 
@@ -69,6 +71,11 @@ class Llama:
     def speeds(self, model, prompt, tokens):
         rows = json.loads(run([self.folder / "llama-bench", "-m", model, "-p", prompt, "-n", tokens, "-t", self.threads, "-r", 1, "-o", "json"]))
         return {("prefill" if row["n_prompt"] else "decode"): row["avg_ts"] for row in rows}
+
+    def perplexity(self, model, text):
+        """llama.cpp's own figure: of each whole stretch of 512 tokens the second half is scored."""
+        made = subprocess.run([self.folder / "llama-perplexity", "-m", model, "-f", text, "-c", "512", "-t", str(self.threads)], capture_output=True, text=True, check=True)
+        return float(re.search(r"Final estimate: PPL = ([0-9.]+)", made.stdout + made.stderr).group(1))
 
 
 def requantized(llama, source, target, kind):
@@ -184,14 +191,31 @@ TEXT = ROOT / "tests/data/real/perplexity_text.txt"
 
 
 def perplexity_of(pteron, source, program, *words):
-    pteron.export(source, program, "--context-length", 512, *words)
+    pteron.export(source, program, "--context-length", 512, "--logits-rows", "all", *words)
     return run_json([pteron.path, "perplexity", program, "-f", TEXT, "--ctx", 512, "--stride", 512, "--threads", pteron.threads, "--json"])["perplexity"]
+
+
+def perplexity_by_halves(pteron, program, ids):
+    """The same as `Llama.perplexity`: what the second half adds to the first."""
+    total = scored = 0
+    for begin in range(0, len(ids) - 511, 512):
+        parts = []
+        for count in (512, 257):
+            made = run_json([pteron.path, "perplexity", program, "--tokens", ",".join(map(str, ids[begin:begin + count])), "--ctx", 512, "--stride", 512, "--threads", pteron.threads, "--json"])
+            parts.append((made["nll_mean"] * made["tokens"], made["tokens"]))
+        total += parts[0][0] - parts[1][0]
+        scored += parts[0][1] - parts[1][1]
+    return math.exp(total / scored)
 
 
 def perplexity(table, pteron, llama, model, folder, options):
     ours, floats = perplexity_of(pteron, model, folder / "q.pte"), perplexity_of(pteron, model, folder / "f.pte", "--quant", "none", "--cache-dtype", "float32")
     off = 100 * (ours / floats - 1)
     table.add("perplexity against float weights of the same values", f"{ours:.4f} against {floats:.4f}: {off:+.2f} %", "within 0.5 %", abs(off) <= 0.5)
+    tokens = subprocess.run([pteron.path, "tokenize", folder / "q.pte", "--json"], stdin=TEXT.open(), capture_output=True, check=True)
+    ids = json.loads(tokens.stdout)["ids"]
+    mine, theirs = perplexity_by_halves(pteron, folder / "q.pte", ids), llama.perplexity(model, TEXT)
+    table.add("perplexity by llama.cpp's rule, against llama.cpp", f"{mine:.4f} against {theirs:.4f}: {100 * (mine / theirs - 1):+.2f} %", "at most +0.2 %", mine <= 1.002 * theirs)
 
 
 def int4(table, pteron, llama, model, folder, options):
@@ -231,7 +255,7 @@ def main():
     options.add_argument("--cache", default=ROOT / "cache", type=pathlib.Path)
     options.add_argument("--threads", default=len(os.sched_getaffinity(0)), type=int)
     options.add_argument("--rounds", default=5, type=int)
-    options.add_argument("--llama", type=pathlib.Path, help="folder of llama-bench and llama-quantize; built from PyPI's source package without it")
+    options.add_argument("--llama", type=pathlib.Path, help="folder of llama-bench, llama-quantize and llama-perplexity; built from PyPI's source package without it")
     options.add_argument("--only", action="append", choices=list(PARTS), help="measure this part (repeatable)")
     options = options.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)

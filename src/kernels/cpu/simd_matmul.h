@@ -240,12 +240,16 @@ uint64_t count_products(size_t rounds) {
   int8_t seed[4] = {1, 2, 3, 4};
   asm volatile("" : "+m"(seed));
   const typename V::B x = V::broadcast4(seed);
-  for (typename V::A& sum : sums) sum = V::dot_first(x, x);
+#pragma GCC unroll 8
+  for (size_t s = 0; s < kSums; ++s) sums[s] = V::dot_first(x, x);
   for (size_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 8
     for (size_t s = 0; s < kSums; ++s) V::dot_again(sums[s], x);
   }
-  for (typename V::A& sum : sums) asm volatile("" : : "m"(sum));
+  typename V::A results[kSums];  // what has an address would be in memory all the time
+#pragma GCC unroll 8
+  for (size_t s = 0; s < kSums; ++s) results[s] = sums[s];
+  asm volatile("" : : "m"(results));
   return uint64_t{rounds} * kSums * V::kLanes * 4;
 }
 
