@@ -62,7 +62,7 @@ TEST_F(ChatEncoding, SpecialTokensOfAMessageAreText) {
 TEST_F(ChatEncoding, WhatIsNoConversationIsAnError) {
   EXPECT_EQ(encode_chat(*tokenizer_, *template_, "[1]", {}).code(), Code::invalid_argument);
   EXPECT_EQ(encode_chat(*tokenizer_, *template_, "{", {}).code(), Code::invalid_argument);
-  EXPECT_EQ(encode_chat(*tokenizer_, *template_, R"({"messages": 5})", {}).code(), Code::invalid_data);
+  EXPECT_EQ(encode_chat(*tokenizer_, *template_, R"({"messages": 5})", {}).code(), Code::invalid_argument);
 }
 
 }  // namespace
