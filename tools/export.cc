@@ -1,5 +1,6 @@
 // pteron export: a checkpoint becomes a program.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "pteron/compile.h"
@@ -86,6 +87,14 @@ Result<ExportReport> export_with_progress(const Context& context, ExportRequest&
   return export_program(request);
 }
 
+// A report over a file of the source folder would destroy a checkpoint.
+bool is_in_source(const std::string& path, const std::string& source) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).parent_path();
+  return fs::exists(path, ignored) && fs::equivalent(folder.empty() ? fs::path(".") : folder, source, ignored);
+}
+
 int run_export(Context& context, Options& options) {
   if (options.list_backends) return list(context, list_backends());
   if (options.list_passes) return list(context, list_passes());
@@ -93,6 +102,7 @@ int run_export(Context& context, Options& options) {
   ExportRequest& request = options.request;
   if (request.source.empty()) return fail_usage(context, "export: SOURCE is missing (try `pteron export --help`)");
   if (request.output.empty()) return fail_usage(context, "export: -o OUT.pte is missing (try `pteron export --help`)");
+  if (!options.report.empty() && is_in_source(options.report, request.source)) return fail_usage(context, "export: --report is a file of the source: " + options.report);
   if (const Status status = parse_backend(options.backend, request); !status.ok()) return fail_usage(context, status.message());
   request.quant = quantization(options.quant);
   request.embedding_quant = quantization(options.embedding_quant);

@@ -13,7 +13,7 @@
 namespace pteron::models {
 
 // The largest counts that anything is made of; a file may claim more than there is memory for.
-constexpr int64_t kMaxSize = 2147483647, kMaxLayers = 10000, kMaxHeads = 65536;
+constexpr int64_t kMaxSize = 2147483647, kMaxLayers = 10000, kMaxHeads = 65536, kMaxHeadDim = 65536;
 
 // A view of one JSON object. The first error is kept in `status()`; after it, reads give their fallbacks.
 class Config {

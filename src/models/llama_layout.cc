@@ -81,7 +81,7 @@ void describe_llama_layout(Config& config, const HasTensor& has, const LlamaDefa
   out.kv_heads = config.size("num_key_value_heads", defaults.kv_heads.value_or(out.heads), kMaxHeads);
   const int64_t layers = config.size("num_hidden_layers", defaults.layers, kMaxLayers);
   const int64_t intermediate = config.size("intermediate_size", defaults.intermediate);
-  const auto head_dim = config.optional_size("head_dim");
+  const auto head_dim = config.optional_size("head_dim", kMaxHeadDim);
   if (!head_dim && !defaults.head_dim && out.hidden % out.heads != 0) {
     config.fail("num_attention_heads", "the heads do not divide the hidden size", "a divisor of " + std::to_string(out.hidden), std::to_string(out.heads));
   }

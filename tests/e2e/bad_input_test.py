@@ -73,13 +73,20 @@ class BadInput(CommandTest):
         self.assertIn("mlp", line)
         self.assertIn("1000", line)
 
+    def test_a_report_over_the_checkpoint(self):
+        source = self.copy()
+        before = (source / "config.json").read_bytes()
+        self.assertIn("--report", self.fails("export", source, "-o", self.folder / "made.pte", "--backend", "portable", "-q", "--report", source / "config.json", code=2))
+        self.assertEqual((source / "config.json").read_bytes(), before)
+        self.assertFalse((self.folder / "made.pte").exists())
+
     def test_missing_tensor(self):
         line = self.export_fails(self.change_config(num_hidden_layers=3))
         self.assertIn("model.layers.2.", line)
 
     def test_silly_numbers(self):
         for changes in ({"hidden_size": -4}, {"hidden_size": 0}, {"hidden_size": 2**62}, {"hidden_size": 48.5}, {"num_attention_heads": 0}, {"num_attention_heads": 5, "head_dim": None},
-                        {"num_key_value_heads": 3}, {"num_hidden_layers": "two"}, {"num_hidden_layers": 2**31 - 1}, {"rms_norm_eps": "x"}, {"rms_norm_eps": -1}, {"vocab_size": 1e30},
+                        {"num_key_value_heads": 3}, {"num_hidden_layers": "two"}, {"num_hidden_layers": 2**31 - 1}, {"head_dim": 2 * 10**9}, {"rms_norm_eps": "x"}, {"rms_norm_eps": -1}, {"vocab_size": 1e30},
                         {"vocab_size": 0}, {"head_dim": True}, {"max_position_embeddings": []}, {"rope_parameters": {"rope_theta": 0}}, {"rope_parameters": 3}, {"hidden_act": "sine"}):
             with self.subTest(str(changes)):
                 key, value = next(iter(changes.items()))
