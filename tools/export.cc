@@ -87,12 +87,15 @@ Result<ExportReport> export_with_progress(const Context& context, ExportRequest&
   return export_program(request);
 }
 
-// A report over a file of the source folder would destroy a checkpoint.
-bool is_in_source(const std::string& path, const std::string& source) {
+// Whether `path` is a file of the checkpoint's folder that a report would destroy; an earlier report may be replaced.
+bool is_of_source(const std::string& path, const std::string& source) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path folder = fs::path(path).parent_path();
-  return fs::exists(path, ignored) && fs::equivalent(folder.empty() ? fs::path(".") : folder, source, ignored);
+  if (!fs::exists(path, ignored) || !fs::equivalent(folder.empty() ? fs::path(".") : folder, source, ignored)) return false;
+  const Result<std::string> there = read_input(path);
+  const Json json = there.ok() ? Json::parse(*there, nullptr, false) : Json();
+  return !(json.is_object() && json.contains("stage_ms") && json.contains("peak_rss_bytes"));
 }
 
 int run_export(Context& context, Options& options) {
@@ -102,7 +105,7 @@ int run_export(Context& context, Options& options) {
   ExportRequest& request = options.request;
   if (request.source.empty()) return fail_usage(context, "export: SOURCE is missing (try `pteron export --help`)");
   if (request.output.empty()) return fail_usage(context, "export: -o OUT.pte is missing (try `pteron export --help`)");
-  if (!options.report.empty() && is_in_source(options.report, request.source)) return fail_usage(context, "export: --report is a file of the source: " + options.report);
+  if (!options.report.empty() && is_of_source(options.report, request.source)) return fail_usage(context, "export: --report is a file of the source: " + options.report);
   if (const Status status = parse_backend(options.backend, request); !status.ok()) return fail_usage(context, status.message());
   request.quant = quantization(options.quant);
   request.embedding_quant = quantization(options.embedding_quant);

@@ -78,6 +78,8 @@ class BadInput(CommandTest):
         before = (source / "config.json").read_bytes()
         self.assertIn("--report", self.fails("export", source, "-o", self.folder / "made.pte", "--backend", "portable", "-q", "--report", source / "config.json", code=2))
         self.assertEqual((source / "config.json").read_bytes(), before)
+        for _ in range(2):  # an earlier report is no file of the checkpoint
+            self.done("export", source, "-o", self.folder / "again.pte", "--backend", "portable", "-q", "--report", source / "report.json")
         self.assertFalse((self.folder / "made.pte").exists())
 
     def test_missing_tensor(self):
